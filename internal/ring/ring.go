@@ -250,7 +250,8 @@ func (r *Ring[T]) deliver(start, end uint64, onSlots func([]T)) {
 // is how many of them the producers skipped.
 func (s *sequence) free(start, end, skipped uint64) {
 	s.updateHighWater(start, end) // before slots become free
-	s.published.Store(s.published.Load() + end - start - skipped)
+	delivered := end - start - skipped
+	s.published.Store(s.published.Load() + delivered)
 	if skipped != 0 {
 		s.skipped.Store(s.skipped.Load() + skipped)
 	}

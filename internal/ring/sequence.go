@@ -99,7 +99,7 @@ func (s *sequence) claim(n uint64) (start uint64, result Result) {
 	}
 	for range claimAttempts {
 		tail := s.tail.Load()
-		if !s.fits(tail + n) {
+		if !s.hasSpaceUpTo(tail + n) {
 			return 0, Full
 		}
 		if s.tail.CompareAndSwap(tail, tail+n) {
@@ -109,10 +109,10 @@ func (s *sequence) claim(n uint64) (start uint64, result Result) {
 	return 0, Contended
 }
 
-// fits reports whether the ring has space for all slots from s.head, the first one that the consumer has not
+// hasSpaceUpTo reports whether the ring has space for all slots from s.head, the first one that the consumer has not
 // freed, up to the position end. It reads s.head only if an older copy says that there is no space, because
 // reading it slows down the consumer.
-func (s *sequence) fits(end uint64) bool {
+func (s *sequence) hasSpaceUpTo(end uint64) bool {
 	oldHead := s.headCopy.Load()
 	if s.isWithinSize(oldHead, end) {
 		return true
@@ -134,9 +134,9 @@ func (s *sequence) isWithinSize(start, end uint64) bool {
 
 // read returns the word that describes the slots published at the given position, and reports whether
 // there are any. If several slots were published together, the position must be that of the first.
-func (s *sequence) read(at uint64) (word, bool) {
-	w := word(s.words[at&s.mask].Load())
-	return w, w.publishes(at, s.shift)
+func (s *sequence) read(position uint64) (word, bool) {
+	w := word(s.words[position&s.mask].Load())
+	return w, w.publishes(position, s.shift)
 }
 
 // word marks a run as published. It is stored atomically for the first slot of the run. From the most
@@ -154,21 +154,23 @@ type word uint64
 func wordOf(position, n uint64, skip bool, shift uint) word {
 	lap := position >> shift
 	lapAndLength := lap<<shift | (n - 1)
-	const flagBits = 1
-	w := word(lapAndLength << flagBits)
+	w := word(lapAndLength) << 1 // the lowest bit is the flag
 	if skip {
-		w |= 1
+		w |= skipFlag
 	}
 	return w
 }
 
+// skipFlag is the bit of a word that is set if the run is skipped.
+const skipFlag word = 1
+
 // publishes reports whether w was written for slots at the given position, and not at an earlier
 // position with the same index. It ignores the highest bit of the position, for which a word has no
 // space.
-func (w word) publishes(at uint64, shift uint) bool {
-	return uint64(w)>>(shift+1) == at<<1>>1>>shift
+func (w word) publishes(position uint64, shift uint) bool {
+	return uint64(w)>>(shift+1) == position<<1>>1>>shift
 }
 
 func (w word) length(mask uint64) uint64 { return uint64(w)>>1&mask + 1 }
 
-func (w word) skipped() bool { return w&1 != 0 }
+func (w word) skipped() bool { return w&skipFlag != 0 }

@@ -53,8 +53,8 @@ func (m *mailbox) init() {
 	m.lowest.Store(never)
 }
 
-// due reports whether a signal is to be delivered to a consumer at the given position.
-func (m *mailbox) due(position uint64) bool { return position >= m.lowest.Load() }
+// isSignalDue reports whether a signal is to be delivered to a consumer at the given position.
+func (m *mailbox) isSignalDue(position uint64) bool { return position >= m.lowest.Load() }
 
 // addSignal adds a signal for the consumer. It returns false if there are too many. The consumer gets a Clear
 // signal immediately, and other signals after all slots that are claimed so far. tail is the position after these slots.
@@ -77,19 +77,19 @@ func (m *mailbox) addSignal(signal Signal, tail *atomic.Uint64) bool {
 // are to be delivered at later positions. Signals with the same position are returned in the order in which they were
 // sent.
 func (m *mailbox) takeSignal(position uint64) (Signal, bool) {
-	if !m.due(position) {
+	if !m.isSignalDue(position) {
 		return Signal{}, false
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	next := 0
+	first := 0 // index of the signal with the lowest position
 	for i, signal := range m.pending {
-		if signal.position < m.pending[next].position {
-			next = i
+		if signal.position < m.pending[first].position {
+			first = i
 		}
 	}
-	signal := m.pending[next].Signal
-	m.pending = slices.Delete(m.pending, next, next+1)
+	signal := m.pending[first].Signal
+	m.pending = slices.Delete(m.pending, first, first+1)
 	m.lowest.Store(m.lowestPosition())
 	return signal, true
 }

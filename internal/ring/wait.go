@@ -27,14 +27,14 @@ func (s *sequence) hasLargeBacklog(position uint64) bool {
 // hasWork reports whether a published slot or a signal is ready for a consumer at the given position.
 func (s *sequence) hasWork(position uint64) bool {
 	_, isPublished := s.read(position)
-	return isPublished || s.due(position)
+	return isPublished || s.isSignalDue(position)
 }
 
 // await lets the consumer sleep until a producer wakes it. The sleep is a nap, which a timer ends after napTime, or a
 // park, which only a producer ends. await returns at once if there is work at the given position, where the consumer
 // reads next.
 func (s *sequence) await(position uint64, idle *idlePolicy) {
-	isNap := idle.mayNap()
+	isNap := idle.isNextNap()
 	s.sleepState.Store(sleepStateOf(isNap))
 	// A producer that publishes after this check sees sleepState, and wakes the consumer.
 	if s.hasWakingWork(position, isNap) {
@@ -42,7 +42,7 @@ func (s *sequence) await(position uint64, idle *idlePolicy) {
 		return
 	}
 	s.parks.Add(1)
-	idle.begin(isNap)
+	idle.beginSleep(isNap)
 	select {
 	case <-s.wakeToken:
 		s.wakes.Add(1)
@@ -73,7 +73,7 @@ func (s *sequence) hasWakingWork(position uint64, isNap bool) bool {
 // large backlog that begins with a published run.
 func (s *sequence) hasUrgentWork(position uint64) bool {
 	hasLargeBacklog := s.hasLargeBacklog(position) && s.hasWork(position)
-	return s.due(position) || hasLargeBacklog
+	return s.isSignalDue(position) || hasLargeBacklog
 }
 
 // napTime is the length of a nap. Only a wake ends a park.
@@ -88,51 +88,52 @@ const maxSkippedNaps = 15
 // one nap is skipped, after the next one three, and so on, up to maxSkippedNaps. Work that arrives
 // during a nap resets this.
 type idlePolicy struct {
-	timer   *time.Timer // ends a nap
-	worked  bool        // the consumer has had work since the last sleep
-	napped  bool        // the last sleep was a nap
-	skip    int         // number of naps that are still replaced by parks
-	backoff int         // number of naps to skip after the next useless nap
+	timer          *time.Timer // ends a nap
+	hadWork        bool        // the consumer has had work since the last sleep
+	wasNap         bool        // the last sleep was a nap
+	napsToSkip     int         // number of naps that are still replaced by parks
+	skipsAfterNext int         // number of naps to skip after the next useless nap
 }
 
 func newIdlePolicy() *idlePolicy {
 	timer := time.NewTimer(napTime)
 	timer.Stop()
-	return &idlePolicy{timer: timer, backoff: 1}
+	return &idlePolicy{timer: timer, skipsAfterNext: 1}
 }
 
-// work records that there was work.
-func (i *idlePolicy) recordWork() { i.worked = true }
+// recordWork records that there was work.
+func (i *idlePolicy) recordWork() { i.hadWork = true }
 
-// mayNap reports whether the next sleep is a nap.
-func (i *idlePolicy) mayNap() bool { return i.worked && i.skip == 0 }
+// isNextNap reports whether the next sleep is a nap.
+func (i *idlePolicy) isNextNap() bool { return i.hadWork && i.napsToSkip == 0 }
 
-// begin records that the consumer begins to sleep. If the sleep is a nap, it starts the timer that ends it. If the sleep
-// is a park in place of a nap, one nap less is still to be replaced.
-func (i *idlePolicy) begin(isNap bool) {
-	if i.napped {
+// beginSleep records that the consumer begins to sleep. If the sleep is a nap, it starts the timer that ends it. If the
+// sleep is a park that replaces a nap, one nap less is to be skipped.
+func (i *idlePolicy) beginSleep(isNap bool) {
+	if i.wasNap {
 		i.judgeLastNap()
 	}
-	replacesNap := !isNap && i.worked // the consumer naps after work, unless naps are skipped
-	if replacesNap && i.skip > 0 {
-		i.skip--
+	replacesNap := !isNap && i.hadWork // the consumer naps after work, unless naps are skipped
+	if replacesNap {
+		i.napsToSkip--
 	}
 	if isNap {
 		i.timer.Reset(napTime)
 	}
-	i.napped = isNap
-	i.worked = false
+	i.wasNap = isNap
+	i.hadWork = false
 }
 
 // judgeLastNap decides how many of the next naps are skipped: none if there was work after the last nap,
 // otherwise more than the last time.
 func (i *idlePolicy) judgeLastNap() {
-	if i.worked {
-		i.skip, i.backoff = 0, 1
+	if i.hadWork {
+		i.napsToSkip = 0
+		i.skipsAfterNext = 1
 		return
 	}
-	i.skip = i.backoff
-	i.backoff = min(2*i.backoff+1, maxSkippedNaps)
+	i.napsToSkip = i.skipsAfterNext
+	i.skipsAfterNext = min(2*i.skipsAfterNext+1, maxSkippedNaps)
 }
 
 // parking lets the consumer sleep until it is woken. The consumer sets sleepState before its last check
