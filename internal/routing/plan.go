@@ -109,8 +109,11 @@ func (a *assignment) splitHeavy() {
 func (a *assignment) splitUntilBalanced() {
 	allDrainers := len(a.drainerLoads)
 	for range maxSplits * allDrainers {
-		heaviest := a.heaviest()
-		if a.loadRatio() <= balanced || heaviest < 0 {
+		if a.loadRatio() <= balanced {
+			return
+		}
+		heaviest := a.findHeaviest()
+		if heaviest < 0 {
 			return
 		}
 		a.splitOver(heaviest, allDrainers)
@@ -128,10 +131,10 @@ func planMerges(current *assignment, r *Routing) Plan {
 	next.moveToIdlest() // the merged partitions may have made the loads uneven
 	merged := next.planFrom(r, oldRatio, whyMerged)
 	isBalanced := merged.NewLoadRatio <= balanced
-	if merged.Merges == 0 || !isBalanced {
-		return unchanged(oldRatio, whyBalanced)
+	if merged.Merges > 0 && isBalanced {
+		return merged
 	}
-	return merged
+	return unchanged(oldRatio, whyBalanced)
 }
 
 // mergeLight gives each partition that has several owners, but a low load, to the idlest of them.
@@ -192,17 +195,19 @@ func (a *assignment) planFrom(r *Routing, oldRatio float64, why string) Plan {
 	return p
 }
 
-// share returns the load that a partition causes for each of its owners: its load, divided by their number.
-func (a *assignment) share(p int) float64 { return float64(a.loads[p]) / float64(len(a.owners[p])) }
+// loadPerOwner returns the load that a partition causes for each of its owners: its load, divided by their number.
+func (a *assignment) loadPerOwner(p int) float64 {
+	return float64(a.loads[p]) / float64(len(a.owners[p]))
+}
 
 // assign gives a partition to other owners, and updates the loads of the drainers concerned.
 func (a *assignment) assign(p int, owners ...uint16) {
 	for _, drainer := range a.owners[p] {
-		a.drainerLoads[drainer] -= a.share(p)
+		a.drainerLoads[drainer] -= a.loadPerOwner(p)
 	}
 	a.owners[p] = owners
 	for _, drainer := range owners {
-		a.drainerLoads[drainer] += a.share(p)
+		a.drainerLoads[drainer] += a.loadPerOwner(p)
 	}
 }
 
@@ -231,8 +236,8 @@ func (a *assignment) idlestOf(drainers []uint16) uint16 {
 	})
 }
 
-// idlest returns the drainer with the lowest load, except for the excluded drainers.
-func (a *assignment) idlest(excluded ...uint16) uint16 {
+// idlestExcept returns the drainer with the lowest load, except for the excluded drainers.
+func (a *assignment) idlestExcept(excluded ...uint16) uint16 {
 	idlest, lowestLoad := 0, math.Inf(1)
 	for drainer, load := range a.drainerLoads {
 		if load < lowestLoad && !slices.Contains(excluded, uint16(drainer)) {
@@ -242,15 +247,15 @@ func (a *assignment) idlest(excluded ...uint16) uint16 {
 	return uint16(idlest)
 }
 
-// heaviest returns the partition with the highest load per owner, except for those that all drainers
+// findHeaviest returns the partition with the highest load per owner, except for those that all drainers
 // own already. It returns -1 if no other partition has load.
-func (a *assignment) heaviest() int {
-	heaviest, highestShare := -1, 0.0
+func (a *assignment) findHeaviest() int {
+	heaviest, highestLoad := -1, 0.0
 	for p := range a.loads {
-		share := a.share(p)
+		load := a.loadPerOwner(p)
 		canSplit := len(a.owners[p]) < len(a.drainerLoads)
-		if canSplit && share > highestShare {
-			heaviest, highestShare = p, share
+		if canSplit && load > highestLoad {
+			heaviest, highestLoad = p, load
 		}
 	}
 	return heaviest
@@ -262,7 +267,7 @@ func (a *assignment) splitOver(partition, wantedOwners int) {
 	allDrainers := len(a.drainerLoads)
 	owners := slices.Clone(a.owners[partition])
 	for len(owners) < min(wantedOwners, allDrainers) {
-		owners = append(owners, a.idlest(owners...))
+		owners = append(owners, a.idlestExcept(owners...))
 	}
 	a.assign(partition, owners...)
 }
@@ -278,9 +283,9 @@ func (a *assignment) moveToIdlest() {
 			return
 		}
 		busiest := slices.Index(a.drainerLoads, a.highestLoad())
-		idlest := a.idlest()
+		idlest := a.idlestExcept()
 		gap := a.drainerLoads[busiest] - a.drainerLoads[idlest]
-		index := a.nearestLoad(movable[busiest], gap/2) // a move of half the gap closes it
+		index := a.findNearestLoad(movable[busiest], gap/2) // a move of half the gap closes it
 		if index < 0 {
 			return
 		}
@@ -303,9 +308,9 @@ func (a *assignment) movablePartitions() [][]int {
 	return movable
 }
 
-// nearestLoad returns the index i for which the load of partitions[i] is nearest to wanted. It returns -1 if
+// findNearestLoad returns the index i for which the load of partitions[i] is nearest to wanted. It returns -1 if
 // each load is 0, or at least twice as high as wanted.
-func (a *assignment) nearestLoad(partitions []int, wanted float64) int {
+func (a *assignment) findNearestLoad(partitions []int, wanted float64) int {
 	nearest := -1
 	shortestDistance := wanted // the distance of a load of 0, and of one twice as high as wanted
 	for i, p := range partitions {

@@ -89,9 +89,9 @@ func (r *Routing) isSplit(partition int) bool { return int(r.owner[partition]) >
 // key changes its owners.
 func (r *Routing) Subdivide(partitions int) *Routing {
 	owners := make([][]uint16, partitions)
-	for p := range owners {
-		oldPartition := p & int(r.mask) // both are the low bits of a key's hash
-		owners[p] = r.Owners(oldPartition)
+	for partition := range owners {
+		oldPartition := partition & int(r.mask) // both are the low bits of a key's hash
+		owners[partition] = r.Owners(oldPartition)
 	}
 	return r.WithOwners(owners)
 }
@@ -183,17 +183,17 @@ func (d *demand) loadsSince(lastCounts *[MaxPartitions]uint64, partitions int) [
 //
 // A retried batch calls Begin again, but CountLoad only once.
 type Route struct {
-	balancer *Balancer
-	routing  *Routing // of this batch
-	batch    uint32   // random number that selects an owner of split partitions
-	random   *rand.Rand
-	skip     int // spans until the next sample
+	balancer   *Balancer
+	routing    *Routing // of this batch
+	batch      uint32   // random number that selects an owner of split partitions
+	random     *rand.Rand
+	nextSample int // index of the next sampled span in the next batch
 }
 
 // NewRoute returns a publisher's view of the routing.
 func (b *Balancer) NewRoute() *Route {
 	r := &Route{balancer: b, random: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
-	r.skip = r.randomGap()
+	r.nextSample = r.randomGap()
 	return r
 }
 
@@ -212,11 +212,11 @@ func (r *Route) Drainer(hash uint32) int { return r.routing.drainer(hash, r.batc
 // sample of the spans. hashes contains one hash for each span, that of its key. Spans that were dropped
 // are included.
 func (r *Route) CountLoad(hashes []uint32) {
-	for r.skip < len(hashes) {
-		r.balancer.demand.add(hashes[r.skip])
-		r.skip += 1 + r.randomGap()
+	for r.nextSample < len(hashes) {
+		r.balancer.demand.add(hashes[r.nextSample])
+		r.nextSample += 1 + r.randomGap()
 	}
-	r.skip -= len(hashes) // the rest is skipped in the next batch
+	r.nextSample -= len(hashes) // it is in a later batch
 }
 
 // randomGap returns the number of spans before the next sample. It is random, so that samples do not
