@@ -55,21 +55,23 @@ func (b Budget) Check(limit Limit, setFlags []string, canBeLower func(flag strin
 func (b Budget) flagsToLower(setFlags []string, canBeLower func(flag string) bool) []string {
 	candidates := slices.Clone(setFlags)
 	for _, part := range b.Parts {
-		candidates = append(candidates, part.Flag)
+		if part.Flag != "" {
+			candidates = append(candidates, part.Flag)
+		}
 	}
-	var flags []string
-	seen := map[string]bool{"": true} // some parts have no flag
+	var descriptions []string
+	seen := map[string]bool{}
 	for _, flag := range candidates {
 		if seen[flag] || !canBeLower(flag) {
 			continue
 		}
 		seen[flag] = true
-		flags = append(flags, b.describeFlag(flag))
-		if len(flags) == maxAdvised {
+		descriptions = append(descriptions, b.describeFlag(flag))
+		if len(descriptions) == maxAdvised {
 			break
 		}
 	}
-	return flags
+	return descriptions
 }
 
 // describeFlag returns a flag with the name and the size of the part of the budget that it limits, such as

@@ -58,7 +58,7 @@ func lowestCgroupLimit(root fs.FS) Limit {
 // memory. In a container some of the directories do not exist, because /proc/self/cgroup can contain paths on the host.
 func Groups(root fs.FS, controller string) iter.Seq2[string, int] {
 	memberships, _ := fs.ReadFile(root, "proc/self/cgroup") // empty without Linux or /proc
-	return func(yield func(string, int) bool) {
+	return func(yield func(directory string, version int) bool) {
 		for line := range strings.Lines(string(memberships)) {
 			mounts, group, version := parseMembership(strings.TrimSpace(line), controller)
 			for _, mount := range mounts {
@@ -88,7 +88,7 @@ func parseMembership(line, controller string) (mounts []string, group string, ve
 
 // visitParents calls yield with the directory of a cgroup, then with each parent directory up to mount, and with the
 // version of cgroups each time. If yield returns false, visitParents stops and returns false.
-func visitParents(mount, group string, version int, yield func(string, int) bool) bool {
+func visitParents(mount, group string, version int, yield func(directory string, version int) bool) bool {
 	directory := path.Clean("/" + group)
 	for directory != "/" {
 		if !yield(path.Join(mount, directory), version) {
@@ -124,8 +124,8 @@ func SetGoLimit(limit Limit) int64 {
 		return 0
 	}
 	socketBytes := limit.Bytes / 20 // an estimate: 5 percent
-	goLimit := limit.Bytes - socketBytes - ProgramBytes
-	goLimit = max(goLimit, limit.Bytes/2)
+	remaining := limit.Bytes - socketBytes - ProgramBytes
+	goLimit := max(remaining, limit.Bytes/2) // little or nothing remains of a very low limit
 	debug.SetMemoryLimit(goLimit)
 	return goLimit
 }

@@ -121,7 +121,8 @@ func (p *Pool) reserve(size int64) bool {
 		return false
 	}
 	for p.used+p.spareBytes+size > p.limit {
-		p.removeSpare(len(p.spares) - 1)
+		last := len(p.spares) - 1
+		p.removeSpare(last)
 	}
 	p.used += size
 	return true
@@ -133,7 +134,11 @@ func (p *Pool) takeSpare(size int) []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	smallest := p.smallestSpare(size)
-	if smallest < 0 || len(p.spares[smallest]) > 2*size {
+	if smallest < 0 {
+		return nil
+	}
+	isTooLarge := len(p.spares[smallest]) > 2*size
+	if isTooLarge {
 		return nil
 	}
 	spare := p.removeSpare(smallest)
