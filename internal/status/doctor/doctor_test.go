@@ -333,6 +333,11 @@ func TestArrived_OtherNames(t *testing.T) {
 	if f.CheckArrival(s, doctor.Arrival{}); f.Wrong() == 0 {
 		t.Error("calls by the names that are asked for are not expected")
 	}
+	s, f = healthy(), doctor.Findings{}
+	s.Config = append(s.Config, status.Setting{Name: "prometheus-dialect", Value: "conventions"})
+	if f.CheckArrival(s, doctor.Arrival{}); !has(f, doctor.OK, "prometheus: Prometheus responds; spans are not compared") {
+		t.Errorf("in the dialect conventions: %+v", f)
+	}
 }
 
 // TestLook_NoMachine checks that a status without facts about the machine causes no finding about it.

@@ -79,6 +79,9 @@ func (f *Findings) CheckArrival(s *status.Status, arrival Arrival) {
 	const subject = PrometheusSubject
 	exported := exportedToPrometheus(s)
 	switch {
+	case setting(s, "prometheus-dialect") == "conventions":
+		f.ok(subject, "Prometheus responds; spans are not compared in the dialect conventions, because SDKs can send the "+
+			"same metrics")
 	case !arrival.HasCalls && exported > 0:
 		f.add(Wrong, subject, "look for an error on the page of targets in Prometheus, and for relabeling that drops series",
 			"%d spans were exported, but Prometheus has no calls", exported)
