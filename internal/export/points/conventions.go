@@ -3,10 +3,12 @@ package points
 import (
 	"cmp"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/span/measure"
 	"github.com/spanstatsd/spanstatsd/internal/span/semconv"
 )
 
@@ -16,6 +18,7 @@ type conventions struct {
 	spanmetrics
 	format  format
 	valueOf func(attribute string) string // returns an attribute of key, or ""
+	leftOut []int                         // indexes in semconv.Metrics of metrics that measures have
 
 	// The last key that was read, and its parts.
 	key        *span.Key
@@ -69,6 +72,20 @@ func (d *conventions) read(k *span.Key) {
 	}
 	d.kind = strings.ToLower(strings.TrimPrefix(spanKind(k), "SPAN_KIND_"))
 	d.metric = semconv.MetricOf(d.kind, d.valueOf)
+	if slices.Contains(d.leftOut, d.metric) {
+		d.metric = semconv.NoMetric
+	}
+}
+
+// leaveOut leaves the metrics to the measures that have the same names, so that no span is in a metric twice. The spans
+// are then in the metrics of spans without a metric of their own.
+func (d *conventions) leaveOut(measures []measure.Measure) {
+	for i := range semconv.Metrics {
+		hasSameName := func(m measure.Measure) bool { return m.Name == semconv.Metrics[i].Name }
+		if slices.ContainsFunc(measures, hasSameName) {
+			d.leftOut = append(d.leftOut, i)
+		}
+	}
 }
 
 // writeKey implements dialect. The labels of Prometheus and the resource of OTLP contain the service already.

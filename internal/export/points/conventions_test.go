@@ -11,6 +11,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/aggregate/sketch"
 	"github.com/spanstatsd/spanstatsd/internal/export"
 	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/span/measure"
 	"github.com/spanstatsd/spanstatsd/internal/span/semconv"
 	"github.com/spanstatsd/spanstatsd/internal/testutil/testcycle"
 )
@@ -28,6 +29,12 @@ type spansOf struct {
 // It fails if a series occurs twice.
 func readSeries(t *testing.T, dimensions string, all ...spansOf) (series []string) {
 	t.Helper()
+	return readMeasured(t, dimensions, nil, all...)
+}
+
+// readMeasured is like readSeries, with measures.
+func readMeasured(t *testing.T, dimensions string, measures []measure.Measure, all ...spansOf) (series []string) {
+	t.Helper()
 	parsed, err := ParseDimensions(dimensions)
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +51,7 @@ func readSeries(t *testing.T, dimensions string, all ...spansOf) (series []strin
 			c.Add(0, key, 0, 1000, flags, 1)
 		}
 	}
-	r := NewReader(Config{Dialect: Conventions, Dimensions: parsed, Labels: true})
+	r := NewReader(Config{Dialect: Conventions, Dimensions: parsed, Labels: true, Measures: measures})
 	r.BeginCycle(exemplars.Sealed{}, 0, 1)
 	sealed := c.Seal()
 	var m export.Merger
@@ -230,6 +237,28 @@ func TestConventions_Dimensions(t *testing.T) {
 		if want := []string{"2 http_server_request_duration_seconds" + want}; !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", dimensions, got, want)
 		}
+	}
+}
+
+// TestConventions_MeasureOfSameName checks that a measure with the name of a metric replaces it, so that no call of a
+// model is in the metric twice. The span itself is then in the metrics of other spans.
+func TestConventions_MeasureOfSameName(t *testing.T) {
+	measures, err := measure.Parse("gen_ai")
+	if err != nil {
+		t.Fatal(err)
+	}
+	isDuration := func(m measure.Measure) bool { return m.IsDuration() }
+	key := httpKey("client", "POST", "", 0, "gen_ai.operation.name:chat")
+	value := key
+	value.Measure = span.Measure(slices.IndexFunc(measures, isDuration) + 1)
+	got := readMeasured(t, "http.request.method", measures, spansOf{key, 3, 0}, spansOf{value, 3, 0})
+	want := []string{
+		"3 gen_ai_client_operation_duration_seconds{service_name=shop,gen_ai_operation_name=chat}",
+		"3 traces_span_metrics_duration_seconds{service_name=shop,span_name=POST ,span_kind=SPAN_KIND_CLIENT," +
+			"http_request_method=POST,status_code=STATUS_CODE_UNSET}",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

@@ -44,6 +44,9 @@ func (c *Config) withMeasuresOf(d dialect) dialect {
 		}
 		w.measures = append(w.measures, series)
 	}
+	if sdkMetrics, isConventions := d.(*conventions); isConventions {
+		sdkMetrics.leaveOut(c.Measures)
+	}
 	return w
 }
 
@@ -55,10 +58,12 @@ func (c *Config) metricOfMeasure(m *measure.Measure) Metric {
 	}
 }
 
-// addMetric returns the index of a metric, and adds it if no earlier measure has one with this name.
+// addMetric returns the index of a metric, and adds it if there is none with this name. A metric of the conventions with
+// this name becomes that of the measure.
 func (w *withMeasures) addMetric(m Metric) int {
 	isSame := func(other Metric) bool { return other.Durations == m.Durations }
 	if index := slices.IndexFunc(w.all, isSame); index >= 0 {
+		w.all[index] = m
 		return index
 	}
 	w.all = append(w.all, m)
