@@ -122,6 +122,13 @@ func (p *Publisher) Counted(i int) (cycle uint64, slot *aggregate.Slot) {
 // the function commit of PublishTogether may call it.
 func (p *Publisher) CountedSpans() int { return p.batch.spans - p.batch.ignored }
 
+// CountedValues returns how many values of these spans are counted. Only the function commit of PublishTogether may
+// call it.
+func (p *Publisher) CountedValues() int {
+	values := len(p.batch.slots) - p.batch.spans
+	return values - p.batch.ignoredValues
+}
+
 // Cycle returns the number of the export interval in which the current batch is counted. It may only be
 // called by the callback commit of PublishTogether.
 func (p *Publisher) Cycle() uint64 { return p.settlement.Cycle() }

@@ -155,7 +155,10 @@ func (d *Daemon) applyCommon(daemonConfig *Config, c *receiver.Config, id recove
 	c.Socket.DirectoryOwner = native.Socket.DirectoryOwner
 	c.Admit = d.admit
 	c.Log = daemonConfig.Log
-	c.OnAck = func(cycle, spans uint64) { d.recoveryFile.Count(cycle, id, spans) }
+	c.OnAck = func(cycle, spans, values uint64) {
+		d.recoveryFile.Count(cycle, id, spans)
+		d.recoveryFile.Count(cycle, recovery.OTLPValues, values)
+	}
 }
 
 // openReceivers opens the enabled receivers, and adds all receivers, also disabled ones, to the

@@ -281,11 +281,12 @@ const (
 	APM
 	OTLP
 	Zipkin
+	OTLPValues // not spans, but values of measures in spans received over OTLP
 
-	receivers = int(Zipkin) + 1
+	receivers = int(OTLPValues) + 1
 )
 
-var receiverNames = [receivers]string{"socket", "apm", "otlp", "zipkin"}
+var receiverNames = [receivers]string{"socket", "apm", "otlp", "zipkin", "otlp_values"}
 
 // String returns the name of the receiver in metrics.
 func (d Receiver) String() string { return receiverNames[d] }

@@ -12,7 +12,7 @@ import (
 // The file consists of words of eight bytes: the header, the cycles and the records. No cycle and no record
 // crosses the border of a page, because a kill can interrupt a write only there.
 const (
-	magic = 0x73706e72756e3032 // changes with the layout
+	magic = 0x73706e72756e3033 // changes with the layout
 
 	wordBytes     = 8
 	headerBytes   = 16 * wordBytes

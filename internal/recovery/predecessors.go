@@ -619,6 +619,7 @@ type Losses struct {
 	// another version.
 	Unknown   int             `json:"unreadable_files"`
 	Receivers map[string]Loss `json:"receivers"`
+	Values    Loss            `json:"values"`          // values of measures in lost spans
 	Awaited   uint64          `json:"awaiting_replay"` // undelivered spans that clients may resend
 }
 
@@ -642,9 +643,10 @@ func (p *predecessors) losses() Losses {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	all := Losses{Receivers: map[string]Loss{}, Unknown: p.unreadableFiles}
-	for receiver, loss := range p.total {
+	for receiver, loss := range p.total[:OTLPValues] {
 		all.Receivers[Receiver(receiver).String()] = loss
 	}
+	all.Values = p.total[OTLPValues]
 	for _, crashed := range p.crashed {
 		isFullyReported := crashed.reportedStage == allReported
 		if !isFullyReported {

@@ -189,7 +189,7 @@ func TestStop_WaitsForRequestsWithoutConnection(t *testing.T) {
 func TestStop_WaitsForResponsesWithoutConnection(t *testing.T) {
 	reached, release := make(chan struct{}), make(chan struct{})
 	h := newHarness(t, func(c *Config, _ *aggregate.Config) {
-		c.OnAck = func(uint64, uint64) {
+		c.OnAck = func(uint64, uint64, uint64) {
 			close(reached)
 			<-release
 		}

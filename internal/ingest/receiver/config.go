@@ -35,7 +35,7 @@ type Config struct {
 	// OnAck is called before a sender gets the response to a request, with the number of an export interval (cycle)
 	// and the number of the request's spans that are counted in that interval. After the response, the sender drops
 	// its copy of the spans. OnAck can be nil.
-	OnAck func(cycle, spans uint64)
+	OnAck func(cycle, spans, values uint64)
 	Log   *slog.Logger
 }
 

@@ -28,9 +28,9 @@ type BufferedRequest struct {
 	unacked []unackedSpans
 }
 
-// unackedSpans is a number of spans that were counted in the given cycle, an export interval. The sender has no
+// unackedSpans is a number of spans, and of values of their attributes, that were counted in the given cycle, an export interval. The sender has no
 // response yet, and can retry.
-type unackedSpans struct{ cycle, spans uint64 }
+type unackedSpans struct{ cycle, spans, values uint64 }
 
 // Exchange handles one buffered request in the protocol of a receiver. Its methods are called in the order below.
 type Exchange interface {
@@ -160,7 +160,9 @@ func hasSpans(part admit.BatchPart) bool { return len(part.Batch.Snapshots) > 0 
 func (r *BufferedRequest) addUnacked(parts []admit.BatchPart) {
 	for i := range parts {
 		publisher := parts[i].Publisher
-		r.unacked = append(r.unacked, unackedSpans{publisher.Cycle(), uint64(publisher.CountedSpans())})
+		r.unacked = append(r.unacked, unackedSpans{
+			cycle: publisher.Cycle(), spans: uint64(publisher.CountedSpans()), values: uint64(publisher.CountedValues()),
+		})
 	}
 }
 
@@ -231,7 +233,7 @@ func (r *BufferedRequest) acknowledge() {
 	onAck := r.server.config.OnAck
 	if onAck != nil {
 		for _, counted := range r.unacked {
-			onAck(counted.cycle, counted.spans)
+			onAck(counted.cycle, counted.spans, counted.values)
 		}
 	}
 	r.unacked = nil
