@@ -226,6 +226,15 @@ var daemonMetrics = []metric{
 			}
 		},
 	},
+	{
+		describe("values_lost_to_crashes_total",
+			"Values of measured attributes lost with the spans of crashed daemons; ambiguous if a destination may have them.", "reason"),
+		func(s *scrape, emit emitter) {
+			loss := s.crashLosses().Values
+			emit.value(prometheus.CounterValue, float64(loss.Lost), "lost")
+			emit.value(prometheus.CounterValue, float64(loss.Ambiguous), "ambiguous")
+		},
+	},
 	gauge("spans_awaiting_replay", "Spans that native clients are expected to resend after a crash.",
 		func(s *scrape) uint64 { return s.crashLosses().Awaited }),
 	counter("log_lines_lost_total", "Log lines that were not read in time or could not be written.",
