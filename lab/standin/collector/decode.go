@@ -121,6 +121,8 @@ func decodeMetric(message []byte) (m Metric, err error) {
 		switch {
 		case v.is(1, protowire.BytesType):
 			return v.text(&m.Name)
+		case v.is(2, protowire.BytesType):
+			return v.text(&m.Description)
 		case v.is(3, protowire.BytesType):
 			return v.text(&m.Unit)
 		case v.is(7, protowire.BytesType), v.is(10, protowire.BytesType):

@@ -18,6 +18,7 @@ type Scope struct {
 // Metric is a sum of integers or an exponential histogram.
 type Metric struct {
 	Name, Unit  string
+	Description string
 	IsHistogram bool
 	Temporality uint64
 	IsMonotonic bool
