@@ -19,6 +19,8 @@ type totals struct {
 	uncached     atomic.Uint64 // decoded keys that did not fit in the key table
 	unnumbered   atomic.Uint64 // key definitions that did not fit in the key table
 	normalised   atomic.Uint64 // keys whose labels were normalized
+
+	withoutObjective atomic.Uint64 // spans that a tracer has counted itself, so that a matching objective could not
 }
 
 // tally counts the spans of an entry, or their values, by outcome.
@@ -110,10 +112,13 @@ type Stats struct {
 	ValuesDropped  map[string]uint64 // values of measures by drop reason
 	Collapsed      map[string]uint64 // spans by lost label
 	Renamed        uint64            // spans counted under a name by convention
-	KeysDecoded    uint64
-	KeysUncached   uint64
-	KeysUnnumbered uint64
-	KeysNormalised uint64
+	// WithoutObjective is the number of spans that an objective did not count, because a tracer has counted them itself,
+	// and the objective has a threshold.
+	WithoutObjective uint64
+	KeysDecoded      uint64
+	KeysUncached     uint64
+	KeysUnnumbered   uint64
+	KeysNormalised   uint64
 }
 
 // DroppedTotal returns the sum over all drop reasons.
@@ -128,8 +133,9 @@ func (s *Stats) DroppedTotal() (total uint64) {
 // during the call can be included in only some of them.
 func (t *totals) stats() Stats {
 	stats := Stats{
-		Renamed:     t.renamed.Load(),
-		KeysDecoded: t.decoded.Load(), KeysUncached: t.uncached.Load(),
+		Renamed:          t.renamed.Load(),
+		WithoutObjective: t.withoutObjective.Load(),
+		KeysDecoded:      t.decoded.Load(), KeysUncached: t.uncached.Load(),
 		KeysUnnumbered: t.unnumbered.Load(), KeysNormalised: t.normalised.Load(),
 		Dropped: t.spans.droppedByReason(), ValuesDropped: t.values.droppedByReason(),
 		Collapsed: make(map[string]uint64, span.WholeKey+2),

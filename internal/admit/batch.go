@@ -10,6 +10,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/ring"
 	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/span/slo"
 )
 
 // batch is the scratch of one publisher for its current batch.
@@ -27,6 +28,9 @@ type batch struct {
 	renamed       int                       // number of counted spans that are marked as span.Renamed
 	collapsed     [span.WholeKey + 1]uint64 // number of spans that lost each label
 	hasCollapsed  bool
+
+	objectives    slo.Counts // spans that objectives count
+	hasObjectives bool
 }
 
 // drainerBatch is the part of a batch that goes to one drainer.
@@ -58,6 +62,10 @@ func (b *batch) reset(spans, values int) {
 	if b.hasCollapsed {
 		clear(b.collapsed[:])
 		b.hasCollapsed = false
+	}
+	if b.hasObjectives {
+		clear(b.objectives)
+		b.hasObjectives = false
 	}
 }
 
@@ -94,6 +102,21 @@ var (
 	ErrNotWanted      = errors.New("merge groups: the agent does not accept statistics")
 	ErrTooManyOrigins = errors.New("merge groups: the maximum number of origins is reached")
 )
+
+// countGroup counts the spans of a group for objectives.
+func (p *Publisher) countGroup(cycle *aggregate.Cycle, g *aggregate.Group) {
+	objectives := p.shared.config.Objectives
+	matching := objectives.Match(&g.Key, &p.origin)
+	if matching == 0 {
+		return
+	}
+	counts := make(slo.Counts, objectives.Len())
+	isComplete := counts.AddGroup(objectives, matching, g.Hits, g.Counts.Errors)
+	cycle.AddObjectives(counts)
+	if !isComplete {
+		p.shared.totals.withoutObjective.Add(g.Spans)
+	}
+}
 
 // Merge adds groups of spans that a tracer has already aggregated: all of them or none. The spans
 // of each group count as received and as aggregated, since groups do not go through a ring. An
@@ -143,6 +166,7 @@ func (p *Publisher) Merge(
 	defer entry.end()
 	for i := range notIgnored {
 		g := &notIgnored[i]
+		p.countGroup(cycle, g)
 		lost := merging.Add(p.finder.originID, g)
 		entry.spans.published += g.Spans
 		for f := range span.WholeKey + 1 {

@@ -6,6 +6,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/span/slo"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
@@ -21,7 +22,7 @@ type snapshot struct {
 // table, and memory for decoding one key.
 type finder struct {
 	shared   *Publishers
-	lang     string // language of the origin
+	origin   *span.Origin
 	originID registry.OriginID
 	interval uint64 // interval in which originID is valid: its number plus one, 0 before the first
 	keys     *keyTable
@@ -101,6 +102,12 @@ func (f *finder) sampleCollapsed(cycle *aggregate.Cycle, s *snapshot, known *kno
 	cycle.CountSpans(f.originID, key, collapsedPerSample)
 }
 
+// admitted is the result of admitting a key.
+type admitted struct {
+	registry.Admission
+	objectives slo.Set // objectives that count spans of the key
+}
+
 // findNew returns where the spans of a key are counted that is not in the key table. It adds the key to the
 // table if mayCache allows that and there is space. hash is the hash of the key.
 func (f *finder) findNew(cycle *aggregate.Cycle, s *snapshot, hash uint64) (*resolved, error) {
@@ -111,7 +118,7 @@ func (f *finder) findNew(cycle *aggregate.Cycle, s *snapshot, hash uint64) (*res
 	}
 	f.decodedKeys.add(wasNormalized)
 	f.uncachedResult = f.resolved(admission)
-	if !mayCache(s.Key, &admission) {
+	if !mayCache(s.Key, &admission.Admission) {
 		return &f.uncachedResult, nil
 	}
 	index := f.keys.add(s.Key, hash, forCachedKey)
@@ -146,7 +153,7 @@ func (f *finder) findValue(cycle *aggregate.Cycle, s *snapshot, measure span.Mea
 	key := s.labeller.Label(s.span)
 	key.Measure = measure
 	f.normalize(key)
-	*value = f.resolved(cycle.Admit(f.originID, key))
+	*value = f.resolved(admitted{Admission: cycle.Admit(f.originID, key)})
 	if isSecondUse {
 		value.used = firstUse.asSecondUse()
 	}
@@ -167,7 +174,7 @@ func (f *finder) findUnlabelled(cycle *aggregate.Cycle, number uint32) (*resolve
 	if !f.keys.isUnlabelled(number) {
 		return nil, fmt.Errorf("resolve key: number %d is not defined on this connection", number)
 	}
-	f.uncachedResult = f.resolved(cycle.AdmitUnlabelled(f.originID))
+	f.uncachedResult = f.resolved(admitted{Admission: cycle.AdmitUnlabelled(f.originID)})
 	return &f.uncachedResult, nil
 }
 
@@ -191,21 +198,23 @@ func (f *finder) admitKnown(cycle *aggregate.Cycle, s *snapshot, known *knownKey
 	return nil
 }
 
-// admit decodes and normalizes the key of a span, and returns where the span is counted. If a configured rule
+// admit decodes and normalizes the key of a span, and returns where the span is counted, and by which objectives. If a configured rule
 // ignores the key, the ID in the result is ignoredKey. wasNormalized reports whether a label was changed.
 // encoded is the key in the native protocol; it is not used if the span is from a request body.
 func (f *finder) admit(
 	cycle *aggregate.Cycle, s *snapshot, encoded []byte,
-) (a registry.Admission, wasNormalized bool, err error) {
+) (a admitted, wasNormalized bool, err error) {
 	key, err := f.decode(s, encoded)
 	if err != nil {
 		return a, false, err
 	}
 	wasNormalized = f.normalize(key)
 	if f.shared.config.Ignore.MatchesKey(key) {
-		return registry.Admission{ID: ignoredKey}, wasNormalized, nil
+		return admitted{Admission: registry.Admission{ID: ignoredKey}}, wasNormalized, nil
 	}
-	return cycle.Admit(f.originID, key), wasNormalized, nil
+	a.objectives = f.shared.config.Objectives.Match(key, f.origin) // before labels are replaced
+	a.Admission = cycle.Admit(f.originID, key)
+	return a, wasNormalized, nil
 }
 
 // decode returns the key of a span. encoded is the key in the native protocol; it is not used if the span is
@@ -220,14 +229,14 @@ func (f *finder) decode(s *snapshot, encoded []byte) (*span.Key, error) {
 }
 
 // resolved returns the table's entry for a key that was admitted in the current interval.
-func (f *finder) resolved(a registry.Admission) resolved {
-	return resolved{firstUseIn(f.interval), a.ID, a.Hash, a.Collapsed}
+func (f *finder) resolved(a admitted) resolved {
+	return resolved{firstUseIn(f.interval), a.ID, a.Hash, a.Collapsed, a.objectives}
 }
 
 // normalize makes the labels of a key valid UTF-8 of limited length. It writes names of services and
 // operations as the Datadog agent does. It reports whether it changed any label.
 func (f *finder) normalize(k *span.Key) (changed bool) {
-	isNormalized := k.NormalizeLabels(f.lang)
+	isNormalized := k.NormalizeLabels(f.origin.Lang)
 	isShortened := k.ShortenResource(f.shared.config.MaxResource)
 	return isNormalized || isShortened
 }

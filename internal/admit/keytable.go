@@ -9,15 +9,17 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/span/slo"
 )
 
 // resolved is the row in which the spans of a key are counted, and the hash that selects a ring for
 // them.
 type resolved struct {
-	used      use // last use; the other fields are valid in its interval
-	id        registry.KeyID
-	hash      uint32
-	collapsed registry.LabelSet // labels that the key lost
+	used       use // last use; the other fields are valid in its interval
+	id         registry.KeyID
+	hash       uint32
+	collapsed  registry.LabelSet // labels that the key lost
+	objectives slo.Set           // objectives that count spans of the key
 }
 
 // ignoredKey is the ID of a key whose spans are ignored. The registry never assigns it.

@@ -236,6 +236,10 @@ func (p *Publisher) fillSlot(i int, key *resolved, s *snapshot) {
 	if s.Flags&span.Renamed != 0 {
 		b.renamed++
 	}
+	if key.objectives != 0 {
+		b.hasObjectives = true
+		b.objectives.AddSpan(p.shared.config.Objectives, key.objectives, s.Duration, s.Flags, s.Weight)
+	}
 	drainer := p.assignDrainer(i, key)
 	drainer.spans++
 	slot := &b.slots[i]
@@ -352,6 +356,9 @@ func (p *Publisher) publish(entry *entry) {
 			entry.spans.published += uint64(part.spans)
 			entry.values.published += uint64(part.values)
 		}
+	}
+	if b.hasObjectives {
+		p.cycleGuard.Cycle().AddObjectives(b.objectives)
 	}
 	entry.spans.ignored += uint64(b.ignored)
 	entry.values.ignored += uint64(b.ignoredValues)

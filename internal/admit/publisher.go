@@ -9,6 +9,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/ring"
 	"github.com/spanstatsd/spanstatsd/internal/routing"
 	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/span/slo"
 )
 
 // Publisher admits the batches of one origin. Only one goroutine may use it at a time, except for
@@ -70,15 +71,19 @@ func (s *Publishers) newPublisher(origin span.Origin, share keyShare) *Publisher
 	origin.Normalize()
 	s.open.Add(1)
 	aggregator := s.config.Aggregator
-	return &Publisher{
+	p := &Publisher{
 		shared: s, origin: origin, settlement: recovery.NewSettlementTracker(nil),
 		cycleGuard: aggregator.NewGuard(), route: aggregator.NewRoute(),
 		finder: finder{
-			shared: s, lang: origin.Lang, keys: newKeyTable(s.config.MaxKeys, s.config.MaxKeyBytes, share),
+			shared: s, keys: newKeyTable(s.config.MaxKeys, s.config.MaxKeyBytes, share),
 		},
-		batch:  batch{perDrainer: make([]drainerBatch, aggregator.Drainers())},
+		batch: batch{
+			perDrainer: make([]drainerBatch, aggregator.Drainers()), objectives: make(slo.Counts, s.config.Objectives.Len()),
+		},
 		shares: make([]ringShare, aggregator.Drainers()),
 	}
+	p.finder.origin = &p.origin
+	return p
 }
 
 // Define assigns a number below MaxKeys to a key. The error says how the key is malformed.

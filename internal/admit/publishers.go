@@ -13,10 +13,11 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/recovery"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/span/ignore"
+	"github.com/spanstatsd/spanstatsd/internal/span/slo"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// Config holds the limits and defaults of all publishers. Every field except Ignore and Recovery
+// Config holds the limits and defaults of all publishers. Every field except Ignore, Objectives and Recovery
 // must be set.
 type Config struct {
 	MaxBatch         int // limit on snapshots per batch of a connection
@@ -31,6 +32,7 @@ type Config struct {
 	DefaultEnv       string        // environment of origins that name none
 	Measures         int           // number of measures, whose values are counted for spans from request bodies
 	Ignore           *ignore.List  // rules for spans that are not counted; nil counts every span
+	Objectives       *slo.List     // objectives that count spans, too; nil for none
 	Aggregator       *aggregate.Aggregator
 	Recovery         *recovery.File // recovery file for the next daemon; nil disables it
 }

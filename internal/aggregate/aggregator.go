@@ -17,6 +17,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/ring"
 	"github.com/spanstatsd/spanstatsd/internal/routing"
+	"github.com/spanstatsd/spanstatsd/internal/span/slo"
 	uatomic "go.uber.org/atomic"
 )
 
@@ -75,6 +76,7 @@ func New(config Config) (*Aggregator, error) {
 // newCycle returns the memory of a cycle that has not begun.
 func (a *Aggregator) newCycle() *Cycle {
 	c := &Cycle{width: a.config.BucketWidth, setKeyCount: a.balancer.SetKeyCount, released: make(chan struct{}, 1)}
+	c.objectives.counts = make(slo.Counts, a.config.Objectives)
 	for range a.config.Drainers {
 		c.tables = append(c.tables, NewTable(a.config.MaxKeys(), a.config.BucketWidth, a.sketches))
 	}
@@ -183,6 +185,7 @@ type Config struct {
 	Grid              *sketch.Grid     // cells that durations are counted in
 	FlushInterval     time.Duration    // maximum length of a cycle
 	BucketWidth       time.Duration    // width of a bucket of end times
+	Objectives        int              // number of objectives, see Sealed.Objectives
 	Merge             bool             // accept groups counted by tracers, see Merged
 	Deliver           func(*Sealed)    // receives sealed cycles; must not wait for the network
 	Recovery          *recovery.File   // recovery file for the next daemon; nil disables it

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/span/slo"
 	"golang.org/x/sys/cpu"
 )
 
@@ -22,8 +23,9 @@ type Cycle struct {
 	registry    *registry.Registry // shared by all cycles of the interval
 	tables      []*Table           // one per drainer
 	merged      *Merged            // nil if Config.Merge is false
-	setKeyCount func(int)          // called with the number of keys when a key is added
-	released    chan struct{}      // holds a token while no earlier cycle uses this memory
+	objectives  objectiveCounts
+	setKeyCount func(int)     // called with the number of keys when a key is added
+	released    chan struct{} // holds a token while no earlier cycle uses this memory
 }
 
 // Number returns the number of the cycle.
@@ -74,6 +76,26 @@ func (c *Cycle) CountSpans(origin registry.OriginID, key *span.Key, spans uint64
 	c.setKeyCount(int(admission.ID) + 1)
 }
 
+// objectiveCounts contains the spans of a cycle that objectives have counted. Publishers add to it.
+type objectiveCounts struct {
+	mu     sync.Mutex
+	counts slo.Counts
+}
+
+// AddObjectives adds the spans of a batch that objectives have counted. The caller must be inside the cycle.
+func (c *Cycle) AddObjectives(counts slo.Counts) {
+	c.objectives.mu.Lock()
+	defer c.objectives.mu.Unlock()
+	c.objectives.counts.Add(counts)
+}
+
+// clearObjectives discards the counts of objectives.
+func (c *Cycle) clearObjectives() {
+	c.objectives.mu.Lock()
+	defer c.objectives.mu.Unlock()
+	clear(c.objectives.counts)
+}
+
 // begin reuses c for a new cycle, a set of spans that are exported together. The caller must first
 // receive from c.released, because exporters can still be reading the previous contents.
 func (c *Cycle) begin(number uint64, now time.Time, intervals *registry.Intervals) {
@@ -98,6 +120,7 @@ func (c *Cycle) release() {
 	if c.merged != nil {
 		c.merged.reset()
 	}
+	c.clearObjectives()
 	c.released <- struct{}{}
 }
 
@@ -182,6 +205,9 @@ func (g *Guard) Exit() {
 		}
 	}
 }
+
+// Cycle returns the entered cycle. The guard must be inside.
+func (g *Guard) Cycle() *Cycle { return g.cycles.at(g.inside.Load() - 1) }
 
 // isInside reports whether the publisher of the guard can still publish in the cycle with the given number.
 func (g *Guard) isInside(number uint64) bool { return g.enteredPlusOne.Load() == number+1 }

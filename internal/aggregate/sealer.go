@@ -10,6 +10,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/ring"
 	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/span/slo"
 )
 
 // Limits of requested flushes: the minimum time between two, and the maximum number per interval. Further
@@ -172,6 +173,7 @@ func (a *Aggregator) sealedCycle(c *Cycle) *Sealed {
 	origins, keys := c.registry.Contents()
 	sealed := NewSealed(number, c.started, time.Now(), c.width, origins, keys, c.tables...)
 	sealed.merged = c.merged
+	sealed.Objectives = c.objectives.counts // no publisher is inside any more
 	sealed.release = c.release
 	sealed.Delivery = NewWatchedDelivery(onDoubt, onSettled)
 	return sealed
@@ -201,6 +203,7 @@ func (a *Aggregator) clear() {
 	if merged != nil {
 		discarded += merged.clear()
 	}
+	a.cycles.at(number).clearObjectives()
 	now := time.Now()
 	a.config.Deliver(&Sealed{
 		Cycle: number, Start: now, End: now, Width: a.config.BucketWidth,
@@ -238,6 +241,8 @@ type Sealed struct {
 	Width   time.Duration       // width of a bucket
 	Origins []span.Origin       // by OriginID
 	Keys    []registry.KeyEntry // by KeyID
+
+	Objectives slo.Counts // spans that each objective has counted
 
 	// Cleared is the number of spans that were discarded, because no destination accepts statistics. If it is not 0, there
 	// is no other content.
@@ -317,6 +322,7 @@ func (s *Sealed) Release() {
 	s.release = nil
 	s.Origins = nil
 	s.Keys = nil
+	s.Objectives = nil
 	s.tables = nil
 	s.merged = nil
 }

@@ -255,6 +255,7 @@ func (c *Config) aggregateConfig() aggregate.Config {
 	config := c.Aggregate
 	config.Merge = c.APM.Enabled()
 	config.Measures = len(c.OTLP.Labels.Measures)
+	config.Objectives = c.Admit.Objectives.Len()
 	return config
 }
 

@@ -126,7 +126,7 @@ var packages = map[string]imports{
 		"decodes the statistics that tracers compute",
 	},
 	"internal/admit": {
-		"internal/aggregate internal/check internal/span/ignore internal/memory internal/registry " +
+		"internal/aggregate internal/check internal/span/ignore internal/span/slo internal/memory internal/registry " +
 			"internal/ring internal/routing internal/recovery internal/span internal/wire",
 		"looks up keys and publishes spans to the rings",
 	},
@@ -142,13 +142,14 @@ var packages = map[string]imports{
 	"internal/registry/demand":        {"", "estimates the number of distinct values, and finds the most frequent ones"},
 	"internal/ingest/otlp/sdkmetrics": {"internal/wire/protolite", "reads the metrics that SDKs report about their spans"},
 	"internal/span/ignore":            {"internal/span", "implements ignore rules"},
+	"internal/span/slo":               {"internal/span", "implements service level objectives"},
 	"internal/span/mask":              {"", "masks identifiers, independent of the label"},
 	"internal/span/measure":           {"internal/span internal/span/spantable", "defines measures and converts their values"},
 	"internal/span/semconv":           {"", "describes the metrics of OpenTelemetry's semantic conventions"},
 	"internal/routing":                {"", "assigns partitions to drainers, independent of their content"},
 	"internal/aggregate/sketch":       {"", "computes sketches, independent of spans"},
 	"internal/aggregate": {"internal/check internal/memory internal/registry internal/ring " +
-		"internal/routing internal/recovery internal/aggregate/sketch internal/span", "aggregates spans into tables and seals them in each " +
+		"internal/routing internal/recovery internal/aggregate/sketch internal/span internal/span/slo", "aggregates spans into tables and seals them in each " +
 		"cycle"},
 	"internal/export": {"internal/aggregate internal/check internal/export/totals internal/memory internal/logging/ratelog " +
 		"internal/registry internal/aggregate/sketch internal/span", "merges and delivers sealed cycles, independent of the destination"},
@@ -158,14 +159,15 @@ var packages = map[string]imports{
 	"internal/export/otlp": {
 		"internal/check internal/check/endpoint internal/aggregate/exemplars internal/export internal/export/points " +
 			"internal/export/post internal/export/totals internal/wire/protolite internal/aggregate/sketch internal/wire/otlpanswer " +
-			"internal/span/measure",
+			"internal/span/measure internal/span/slo",
 		"encodes OTLP metrics and interprets the responses of a backend",
 	},
 	"internal/export/prometheus": {
 		"internal/aggregate/exemplars internal/export internal/export/points internal/export/totals " +
-			"internal/aggregate/sketch internal/span/measure",
+			"internal/aggregate/sketch internal/span/measure internal/span/slo",
 		"renders metrics when they are scraped",
 	},
+	"internal/export/prometheus/slorules": {"internal/export/points internal/span/slo", "writes rules about objectives"},
 	"internal/export/points": {
 		"internal/aggregate internal/aggregate/exemplars internal/export internal/export/totals " +
 			"internal/wire/protolite internal/aggregate/sketch internal/span internal/span/measure internal/span/semconv",
