@@ -38,6 +38,9 @@ type Exporter struct {
 	// HasValues reports whether the destination also gets the values of measures.
 	HasValues bool
 
+	// HasObjectives reports whether the destination gets the totals of objectives, also after cycles without spans.
+	HasObjectives bool
+
 	// GraphMemory returns the maximum memory of the service graph, given the limits of running totals. It is nil
 	// without one. The edges are running totals in any case, so cycles without spans are sent as well.
 	GraphMemory func(totals.Limits) int

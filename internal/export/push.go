@@ -369,7 +369,7 @@ func (d *pushDestination) addPending(cleared, sealed Amount) (mustAccept bool) {
 // acceptsEmptyCycles reports whether the destination also gets the export intervals without spans. Running totals
 // are sent in each interval, because receivers forget series that are not sent.
 func (d *pushDestination) acceptsEmptyCycles() bool {
-	hasRunningTotals := d.exporter.Cumulative || d.exporter.GraphMemory != nil
+	hasRunningTotals := d.exporter.Cumulative || d.exporter.GraphMemory != nil || d.exporter.HasObjectives
 	return hasRunningTotals && !d.isClosed()
 }
 

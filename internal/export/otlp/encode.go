@@ -19,9 +19,10 @@ type encoder interface {
 
 // encoding is the common part of both encoders. Its memory is reused for the next cycle.
 type encoding struct {
-	writer    *writer
-	reader    *points.Reader
-	exemplars *exemplars.Table // nil disables them
+	writer     *writer
+	reader     *points.Reader
+	exemplars  *exemplars.Table // nil disables them
+	objectives objectives
 }
 
 // pointsConfig returns the configuration of the names of metrics and attributes.
@@ -38,14 +39,15 @@ func newEncoding(c *Config, temporality uint64) encoding {
 	if c.Millis {
 		w.useMilliseconds()
 	}
-	return encoding{writer: w, reader: reader, exemplars: c.Exemplars}
+	return encoding{writer: w, reader: reader, exemplars: c.Exemplars, objectives: newObjectives(c, w)}
 }
 
-// begin prepares for the points of a cycle. emit gets each complete request.
+// begin prepares for the points of a cycle, and writes those of objectives. emit gets each complete request.
 func (e *encoding) begin(c *export.Cycle, emit func(*request)) {
 	w := e.writer
 	w.begin(c, emit)
 	e.reader.BeginCycle(e.exemplars.Seal(c.Cycle), int64(w.window.start), int64(w.window.end))
+	e.objectives.encode(c, w)
 }
 
 // deltaEncoder writes points of the spans that one cycle counted.

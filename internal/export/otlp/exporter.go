@@ -29,8 +29,9 @@ type Config struct {
 	Bounds      []float64   // bounds of explicit buckets, in seconds; nil: exponential buckets
 	Millis      bool        // send explicit buckets in milliseconds
 
-	Exemplars *exemplars.Table  // nil disables them
-	Measures  []measure.Measure // attributes of spans whose values are counted; optional
+	Exemplars  *exemplars.Table  // nil disables them
+	Measures   []measure.Measure // attributes of spans whose values are counted; optional
+	Objectives []string          // names of objectives
 
 	Graph    *points.ServiceGraph // nil disables the service graph
 	MaxEdges int                  // maximum number of edges of the graph
@@ -90,6 +91,7 @@ func (x *Exporter) Describe() export.Exporter {
 		Name: "otlp", URL: x.config.Endpoint.String(), Push: x,
 		InOrder: true, Cumulative: x.config.Temporality == Cumulative,
 		Bounds: x.bounds, Metrics: x.metrics, HasValues: len(x.config.Measures) > 0, Watch: x.watch,
+		HasObjectives: len(x.config.Objectives) > 0,
 	}
 	if x.config.Graph != nil {
 		d.GraphMemory = x.graphMemory

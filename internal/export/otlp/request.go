@@ -71,6 +71,14 @@ func newWriter(metrics []points.Metric, version string, temporality uint64) *wri
 	return w
 }
 
+// addTotal adds a counter that is cumulative, and written also if it is 0. It returns the index of its metric.
+func (w *writer) addTotal(name string) (metric int) {
+	counter := newCounter(name, cumulative)
+	counter.includesZero = true
+	w.metrics = append(w.metrics, metricPair{calls: counter})
+	return len(w.metrics) - 1
+}
+
 // newCounter returns the metric for calls.
 func newCounter(name string, temporality uint64) metric {
 	tail := protolite.AppendVarint(nil, fieldTemporality, temporality)

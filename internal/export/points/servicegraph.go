@@ -119,12 +119,17 @@ func isReceive(k *span.Key) bool {
 
 // writeResource implements dialect. The resource of an edge is the daemon, because the edge connects two services.
 func (g *ServiceGraph) writeResource(to *attributes, _ *span.Origin, _ string) {
-	if g.Instance == "" {
+	to.writeDaemon(g.Instance)
+}
+
+// writeDaemon writes the attributes of the daemon as a resource. It writes none if instance is empty.
+func (a *attributes) writeDaemon(instance string) {
+	if instance == "" {
 		return
 	}
-	to.beginList()
-	to.addText("service.name", "spanstatsd")
-	to.addText("service.instance.id", g.Instance)
+	a.beginList()
+	a.addText("service.name", "spanstatsd")
+	a.addText("service.instance.id", instance)
 }
 
 // writeKey implements dialect.

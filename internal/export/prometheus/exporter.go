@@ -27,6 +27,7 @@ type Config struct {
 	Bounds     []float64         // bounds of classic buckets; optional
 	Exemplars  *exemplars.Table  // nil disables them
 	Measures   []measure.Measure // attributes of spans whose values are counted; optional
+	Objectives []string          // names of objectives
 
 	Graph    *points.ServiceGraph // nil disables the service graph
 	MaxEdges int                  // maximum number of edges of the graph
@@ -44,6 +45,8 @@ type Exporter struct {
 	reader     *points.Reader
 	keeper     *totalsKeeper
 	edgeKeeper *totalsKeeper            // edges of the service graph; nil without one
+	objectives objectives               // totals after the last cycle
+	initial    objectiveRecords         // series of objectives before the first cycle
 	snapshot   atomic.Pointer[snapshot] // nil before the first cycle
 	scrapes    export.Scrapes
 	queue      scrapeQueue
@@ -53,14 +56,21 @@ type Exporter struct {
 // snapshot contains all series as they were at the end of a cycle.
 type snapshot struct {
 	cycle   uint64
-	seconds float64   // length of the cycle
-	series  []*record // sorted by metric and labels
-	edges   []*record // edges of the service graph, sorted by labels
+	seconds float64 // length of the cycle
+	content
+}
+
+// content contains the series in a response to a scrape.
+type content struct {
+	series     []*record // sorted by metric and labels
+	edges      []*record // edges of the service graph, sorted by labels
+	objectives objectiveRecords
 }
 
 // New returns an exporter.
 func New(c Config) *Exporter {
-	x := &Exporter{config: c}
+	x := &Exporter{config: c, objectives: newObjectives(c.Objectives)}
+	x.initial = x.objectives.records()
 	x.reader = points.NewReader(points.Config{
 		Dialect: c.Dialect, Dimensions: c.Dimensions, Labels: true, Bounds: c.Bounds, Measures: c.Measures,
 	})
@@ -121,7 +131,8 @@ func (x *Exporter) Publish(c *export.Cycle) export.Encoded {
 	series, lost := x.keeper.addCycle(c, slowSpans)
 	counts := x.keeper.lastCounts
 	stats := export.TotalsStats{Series: counts.Series, Ended: counts.Ended, Overflowed: counts.Overflowed}
-	next := &snapshot{cycle: c.Number, seconds: c.End.Sub(c.Start).Seconds(), series: series}
+	next := &snapshot{cycle: c.Number, seconds: c.End.Sub(c.Start).Seconds()}
+	next.series, next.objectives = series, x.objectives.addCycle(c)
 	if x.edgeKeeper != nil {
 		next.edges, _ = x.edgeKeeper.addCycle(c, slowSpans)
 		stats.Edges, stats.EdgesOverflowed = x.edgeKeeper.lastCounts.Series, x.edgeKeeper.lastCounts.Overflowed
@@ -147,12 +158,12 @@ func (x *Exporter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // writeSnapshot writes the last snapshot of the series as the response to a scrape, and records in x.scrapes
-// whether it was written completely. Before the first snapshot, the response contains no series.
+// whether it was written completely. Before the first snapshot, the response contains only objectives.
 func (x *Exporter) writeSnapshot(s *scrape, r *http.Request) error {
 	hasBody := r.Method != http.MethodHead
 	last := x.snapshot.Load()
 	if last == nil {
-		err := s.encoder.writeResponse(s, r, nil, nil)
+		err := s.encoder.writeResponse(s, r, &content{objectives: x.initial})
 		if err == nil && hasBody {
 			x.scrapes.RecordEmpty()
 		}
@@ -160,7 +171,9 @@ func (x *Exporter) writeSnapshot(s *scrape, r *http.Request) error {
 	}
 	endScrape := x.scrapes.Begin(last.cycle)
 	now := time.Now().UnixNano()
-	err := s.encoder.writeResponse(s, r, x.withoutIdle(last.series, now), x.withoutIdle(last.edges, now))
+	err := s.encoder.writeResponse(s, r, &content{
+		series: x.withoutIdle(last.series, now), edges: x.withoutIdle(last.edges, now), objectives: last.objectives,
+	})
 	isComplete := err == nil && hasBody
 	endScrape(isComplete)
 	return err

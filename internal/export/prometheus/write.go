@@ -31,12 +31,22 @@ type encoder struct {
 	spanFamilies [][]*family  // by metric
 	edgeFamilies []*family    // metrics of the service graph
 	compressor   *gzip.Writer // nil until it is needed
+
+	eventFamilies, goodEventFamilies []*family // metrics of objectives
 }
 
 // newEncoder returns an encoder for the given metrics of spans, and for the metrics of the service graph, which have
 // classic buckets with graphBounds, if there are any.
 func newEncoder(metrics []points.Metric, graphBounds []float64, isNative bool) *encoder {
 	e := &encoder{edgeFamilies: newEdgeFamilies(newMessage(graphBounds, isNative))}
+	m := newMessage(nil, false)
+	e.eventFamilies = []*family{
+		newCounter(points.ObjectiveEventsTotal, "Spans that a service level objective counts.", m.toCalls),
+	}
+	e.goodEventFamilies = []*family{
+		newCounter(points.ObjectiveGoodEventsTotal,
+			"Spans without an error that took at most the threshold of a service level objective.", m.toCalls),
+	}
 	for _, metric := range metrics {
 		m := newMessage(metric.Bounds, isNative)
 		var families []*family
@@ -73,9 +83,9 @@ func newHistogram(name, help string, m *message) *family {
 	return &family{dto.MetricFamily{Name: &name, Type: dto.MetricType_HISTOGRAM.Enum(), Help: &help}, m.toDurations}
 }
 
-// writeResponse writes the metrics of spans (series) and of the service graph (edges) in the format that the client
-// accepts, compressed if it accepts gzip. An error means that the client has disconnected.
-func (e *encoder) writeResponse(w http.ResponseWriter, r *http.Request, series, edges []*record) error {
+// writeResponse writes all metrics of c in the format that the client accepts, compressed if it accepts gzip. An error
+// means that the client has disconnected.
+func (e *encoder) writeResponse(w http.ResponseWriter, r *http.Request, c *content) error {
 	format := expfmt.NegotiateAccept(r.Header, formats...)
 	w.Header().Set("Content-Type", string(format))
 	w.Header().Set("Vary", "Accept, Accept-Encoding")
@@ -84,31 +94,33 @@ func (e *encoder) writeResponse(w http.ResponseWriter, r *http.Request, series, 
 		w.Header().Set("Content-Encoding", "gzip")
 		write = e.writeCompressed
 	}
-	if err := write(w, format, series, edges); err != nil {
+	if err := write(w, format, c); err != nil {
 		return err
 	}
 	return http.NewResponseController(w).Flush() //nolint:wrapcheck // not shown to anyone
 }
 
 // writeCompressed writes a body in the given format, compressed with gzip.
-func (e *encoder) writeCompressed(w io.Writer, format expfmt.Format, series, edges []*record) error {
+func (e *encoder) writeCompressed(w io.Writer, format expfmt.Format, c *content) error {
 	if e.compressor == nil {
 		e.compressor, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed)
 	}
 	e.compressor.Reset(w)
-	if err := e.writeBody(e.compressor, format, series, edges); err != nil {
+	if err := e.writeBody(e.compressor, format, c); err != nil {
 		return err
 	}
 	return e.compressor.Close() //nolint:wrapcheck // not shown to anyone
 }
 
-// writeBody writes all metrics of series and edges in the given format.
-func (e *encoder) writeBody(w io.Writer, format expfmt.Format, series, edges []*record) error {
+// writeBody writes all metrics of c in the given format.
+func (e *encoder) writeBody(w io.Writer, format expfmt.Format, c *content) error {
 	out := bufio.NewWriterSize(w, 32<<10)
 	for metric, families := range e.spanFamilies {
-		writeFamilies(out, format, families, recordsOf(series, metric))
+		writeFamilies(out, format, families, recordsOf(c.series, metric))
 	}
-	writeFamilies(out, format, e.edgeFamilies, edges)
+	writeFamilies(out, format, e.edgeFamilies, c.edges)
+	writeFamilies(out, format, e.eventFamilies, c.objectives.events)
+	writeFamilies(out, format, e.goodEventFamilies, c.objectives.good)
 	if format.FormatType() == expfmt.TypeOpenMetrics {
 		_, _ = expfmt.FinalizeOpenMetrics(out)
 	}
