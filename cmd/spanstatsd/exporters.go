@@ -47,7 +47,8 @@ type exporterOptions struct {
 	serviceGraphEdges int
 	serviceGraphNames map[string]string
 
-	measures []string
+	measures   []string
+	objectives objectiveOptions
 }
 
 const (
@@ -136,6 +137,7 @@ func (o *exporterOptions) group(c *daemon.Config) commandline.Group {
 	f.StringArrayVar(&o.measures, "measure", nil,
 		"also add up the values of a span attribute in a histogram: NAME=ATTRIBUTE[,unit[,label...]], or a preset, "+
 			strings.Join(measure.PresetNames(), ", ")+"; repeatable (default: none)")
+	o.objectives.addTo(f)
 	return g
 }
 
@@ -159,6 +161,7 @@ func (o *exporterOptions) complete(c *daemon.Config, s *settings) error {
 		s.setting("prometheus").Effective = map[bool]string{true: on, false: off}[hasPrometheus]
 	}
 
+	badObjectives := o.objectives.complete(c, hasPrometheus || hasOTLP)
 	var badAgent, badOTLP, badPrometheus error
 	if isConfigured && !hasAgent {
 		o.agentURL = off
@@ -178,9 +181,10 @@ func (o *exporterOptions) complete(c *daemon.Config, s *settings) error {
 		badPrometheus = o.addPrometheus(c)
 	}
 	badGraph := o.checkGraph(hasPrometheus || hasOTLP)
+	badObjectives = errors.Join(badObjectives, checkAttributes(c, c.Admit.Objectives)) // after all dimensions are known
 	c.Zipkin.Labels.Attributes, c.Zipkin.Labels.Resource = c.OTLP.Labels.Attributes, c.OTLP.Labels.Resource
 	c.Aggregate.Attributes = len(c.OTLP.Labels.Resource) > 0 && (c.OTLP.Enabled() || c.Zipkin.Enabled())
-	return errors.Join(badAgent, badExemplars, badOTLP, badPrometheus, badGraph, badMeasures, c.OTLP.Labels.Check())
+	return errors.Join(badAgent, badExemplars, badOTLP, badPrometheus, badGraph, badMeasures, badObjectives, c.OTLP.Labels.Check())
 }
 
 // completeMeasures sets the measures, and makes the OTLP receiver read their attributes and labels. hasDestination is
@@ -260,7 +264,7 @@ func (o *exporterOptions) addOTLP(c *daemon.Config, s *settings, variables otlp.
 	config := otlp.Config{
 		Version: version, Variables: variables, Dialect: o.dialect, Temporality: o.temporality,
 		Bounds: o.histogram.Bounds, Millis: o.histogram.Millis, Exemplars: c.Exemplars,
-		Measures: c.OTLP.Labels.Measures,
+		Measures: c.OTLP.Labels.Measures, Objectives: c.Admit.Objectives.Names(),
 	}
 	badDimensions := parseInto(&config.Dimensions, o.dimensions, points.ParseDimensions)
 	if err := errors.Join(badVariables, badEndpoint, badDimensions, o.checkDialect()); err != nil {
@@ -333,6 +337,7 @@ func (o *exporterOptions) addPrometheus(c *daemon.Config) error {
 	config := prometheus.Config{
 		URL: prometheus.Path, Dialect: o.prometheusDialect, NoNative: o.prometheusHistograms == onlyClassic,
 		Exemplars: c.Exemplars, Measures: c.OTLP.Labels.Measures,
+		Objectives: c.Admit.Objectives.Names(),
 	}
 	if o.prometheusHistograms != onlyNative {
 		config.Bounds = o.prometheusBounds

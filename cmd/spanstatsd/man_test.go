@@ -15,7 +15,7 @@ func TestManualPages(t *testing.T) {
 	if err := commandline.WritePages(newRootCommand(), dir); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"run", "status", "doctor", "plan", "config", "dump", "prepare", "wait", "version"} {
+	for _, name := range []string{"run", "status", "doctor", "plan", "slo", "config", "dump", "prepare", "wait", "version"} {
 		if _, err := os.Stat(filepath.Join(dir, "spanstatsd-"+name+".1")); err != nil {
 			t.Error(err)
 		}

@@ -170,7 +170,7 @@ func TestSizes_Units(t *testing.T) {
 // TestUsageErrors_ExitCodeTwo: the code is 2 for every command.
 func TestUsageErrors_ExitCodeTwo(t *testing.T) {
 	for _, line := range []string{
-		"--no", "no", "completion bash no", "version no",
+		"--no", "nothing", "completion bash no", "version no",
 		"version --no", "man", "man --no x", "man a b",
 		"run no", "run --no", "config no", "config --no",
 		"status no", "status --url=ftp://x", "status --timeout=0s", "status --timeout=-1s",
@@ -178,7 +178,7 @@ func TestUsageErrors_ExitCodeTwo(t *testing.T) {
 		"dump", "dump --no x", "prepare no", "prepare --socket=", "prepare --directory-mode=x",
 		"prepare --directory-owner=x",
 		"wait", "wait no", "wait ready idle", "wait ready --at-most=-1s", "wait idle --at-most=0s",
-		"wait ready --url=:::",
+		"wait ready --url=:::", "slo no", "slo rules", "slo rules no", "slo rules --slo x",
 	} {
 		if output := refusal(t, strings.Fields(line)); !strings.HasPrefix(output, "spanstatsd: ") ||
 			strings.Count(output, "\n") != 1 {

@@ -133,6 +133,9 @@ var daemonMetrics = []metric{
 		"Connections of native clients closed by the daemon, by reason.", "reason",
 		func(s *scrape) map[string]uint64 { return s.ingest.Faults }),
 
+	counter("slo_spans_not_counted_total",
+		"Spans in statistics of Datadog tracers that a service level objective with a threshold could not count.",
+		func(s *scrape) uint64 { return s.admit.WithoutObjective }),
 	labeledCounter("apm_stats_requests_total", "Requests with statistics that Datadog tracers computed, by result.", "result",
 		func(s *scrape) map[string]uint64 { return s.apm.Merges }),
 	counter("apm_other_requests_total", "Requests of Datadog tracers without traces or statistics.",

@@ -28,6 +28,7 @@ var dashboards = []dashboardFile{
 		},
 		"", // panels without grouping show all spans
 	},
+	{"slo.json", "spanstatsd-slo", []string{"Objectives", "Burn rate", "Events"}, `slo=~"$slo"`},
 }
 
 func (d *dashboardFile) path() string { return "../../deploy/grafana/" + d.name }

@@ -18,13 +18,20 @@ var requestMetrics = []string{
 	"traces_span_metrics_duration_seconds_count",
 }
 
+// objectiveMetrics lists the series of objectives at /metrics/spans, and those that the rules of spanstatsd slo rules record.
+var objectiveMetrics = []string{
+	"traces_slo_events_total", "traces_slo_good_events_total",
+	"slo:sli_error:ratio_rate5m", "slo:sli_error:ratio_rate1h", "slo:sli_error:ratio_rate6h", "slo:sli_error:ratio_rate3d",
+	"slo:objective:ratio", "slo:error_budget:ratio", "slo:period_error_budget_remaining:ratio",
+}
+
 // metricNames returns the series of a scraped daemon: those in docs/metrics.md, which a test of the
 // daemon compares with the registry; those of Go and of the process; and the one that Prometheus adds.
 func metricNames(t *testing.T) map[string]bool {
 	t.Helper()
 	// metrics of other programs
 	names := map[string]bool{"up": true, "apiserver_mutating_admission_policy_check_total": true}
-	for _, name := range requestMetrics {
+	for _, name := range append(objectiveMetrics, requestMetrics...) {
 		names[name] = true
 	}
 	document := string(readFile(t, "../../docs/metrics.md"))

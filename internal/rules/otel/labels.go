@@ -125,6 +125,11 @@ func IsDefaultLabel(attribute string) bool {
 // from a server's span: there the caller controls the values, for example with the Host header.
 var peerLabels = spantable.LabelsOf(labelPeerService, labelServerAddress)
 
+// IsTag reports whether an attribute is a label by convention that spans have as a peer tag.
+func IsTag(name string) bool {
+	return slices.ContainsFunc(tagLabels[:], func(label spantable.Label) bool { return attributeNames[label] == name })
+}
+
 // workAttributes contains, for each attribute of package work, the labels to read it from, in order
 // of preference. attributes.Value has those of work.MessagingOperation.
 var workAttributes = [work.Attributes][]spantable.Label{
