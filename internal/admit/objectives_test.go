@@ -75,7 +75,9 @@ func TestObjectives_CountMatchingSpans(t *testing.T) {
 		}
 	}
 	h.stop(connection, receiver)
-	want := slo.Counts{{3 * (3 + 2*4.5), 3 * (2 + 2)}, {3 * (3 + 2*5.5), 3 * (3 + 2*4.5)}, {3, 3}}
+	want := slo.Counts{
+		{Events: 3 * (3 + 2*4.5), Good: 3 * (2 + 2)}, {Events: 3 * (3 + 2*5.5), Good: 3 * (3 + 2*4.5)}, {Events: 3, Good: 3},
+	}
 	if got := sum(); !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
@@ -139,7 +141,7 @@ func TestObjectives_GroupsWithoutThreshold(t *testing.T) {
 	stats := h.Stats()
 	p.Close()
 	h.aggregator.Stop()
-	if got := sum(); !slices.Equal(got, slo.Counts{{}, {10, 6}}) || stats.WithoutObjective != 10 {
+	if got := sum(); !slices.Equal(got, slo.Counts{{}, {Events: 10, Good: 6}}) || stats.WithoutObjective != 10 {
 		t.Errorf("%v, and %d spans are not counted", got, stats.WithoutObjective)
 	}
 }

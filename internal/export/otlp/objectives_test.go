@@ -14,7 +14,9 @@ import (
 // also if it has no spans.
 func TestObjectives_AreCumulative(t *testing.T) {
 	for _, c := range []Config{
-		{Instance: "i-1"}, {Instance: "i-1", Temporality: Cumulative}, {Instance: "i-1", Dialect: points.Datadog},
+		{Instance: "i-1"},
+		{Instance: "i-1", Temporality: Cumulative},
+		{Instance: "i-1", Dialect: points.Datadog},
 		{Instance: "i-1", Bounds: []float64{1}, Millis: true},
 	} {
 		c.Objectives = []string{"checkout", "pay"}

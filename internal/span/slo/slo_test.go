@@ -27,17 +27,19 @@ func parse(t *testing.T, texts ...string) *slo.List {
 	return list
 }
 
+func label(name, value string) slo.Label { return slo.Label{Name: name, Value: value} }
+
 // A text has one objective per line, with its fields in any order.
 func TestParse_ReadsEveryField(t *testing.T) {
 	list := parse(t, "checkout: service=Shop, span=POST /checkout, 300ms, 99.9%\n\n jobs.v2 :99.95% , kind=consumer,28d,env=prod,tenant.id=acme",
 		"all: service=shop, 99%, kind=any")
 	want := []slo.Objective{
 		{
-			Name: "checkout", Labels: []slo.Label{{"service", "shop"}, {"span", "POST /checkout"}},
+			Name: "checkout", Labels: []slo.Label{label("service", "shop"), label("span", "POST /checkout")},
 			Kinds: []string{"server", "consumer"}, Threshold: 300 * time.Millisecond, Target: 99.9, Days: 30,
 		},
-		{Name: "jobs.v2", Labels: []slo.Label{{"env", "prod"}, {"tenant.id", "acme"}}, Kinds: []string{"consumer"}, Target: 99.95, Days: 28},
-		{Name: "all", Labels: []slo.Label{{"service", "shop"}}, Kinds: []string{}, Target: 99, Days: 30},
+		{Name: "jobs.v2", Labels: []slo.Label{label("env", "prod"), label("tenant.id", "acme")}, Kinds: []string{"consumer"}, Target: 99.95, Days: 28},
+		{Name: "all", Labels: []slo.Label{label("service", "shop")}, Kinds: []string{}, Target: 99, Days: 30},
 	}
 	if got := list.All(); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
@@ -147,14 +149,14 @@ func TestCounts_ThresholdIsExact(t *testing.T) {
 		counts.AddSpan(list, 0b11, duration, span.Error, 1)
 	}
 	counts.AddSpan(list, 0b10, 1, span.TopLevel, 2.5)
-	if want := (slo.Counts{{10, 3}, {12.5, 7.5}}); !slices.Equal(counts, want) {
+	if want := (slo.Counts{{Events: 10, Good: 3}, {Events: 12.5, Good: 7.5}}); !slices.Equal(counts, want) {
 		t.Errorf("%v, want %v", counts, want)
 	}
 	isComplete := counts.AddGroup(list, 0b10, 10, 4)
-	if want := (slo.Count{22.5, 13.5}); counts[1] != want || !isComplete {
+	if want := (slo.Count{Events: 22.5, Good: 13.5}); counts[1] != want || !isComplete {
 		t.Errorf("after a group: %v, %t", counts[1], isComplete)
 	}
-	if counts.AddGroup(list, 0b11, 10, 4) || counts[0] != (slo.Count{10, 3}) {
+	if counts.AddGroup(list, 0b11, 10, 4) || counts[0] != (slo.Count{Events: 10, Good: 3}) {
 		t.Error("a group without durations was counted by an objective with a threshold")
 	}
 }
