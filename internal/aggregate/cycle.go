@@ -207,7 +207,7 @@ func (g *Guard) Exit() {
 }
 
 // Cycle returns the entered cycle. The guard must be inside.
-func (g *Guard) Cycle() *Cycle { return g.cycles.at(g.inside.Load() - 1) }
+func (g *Guard) Cycle() *Cycle { return g.cycles.byNumber(g.enteredPlusOne.Load() - 1) }
 
 // isInside reports whether the publisher of the guard can still publish in the cycle with the given number.
 func (g *Guard) isInside(number uint64) bool { return g.enteredPlusOne.Load() == number+1 }

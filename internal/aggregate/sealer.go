@@ -203,7 +203,7 @@ func (a *Aggregator) clear() {
 	if merged != nil {
 		discarded += merged.clear()
 	}
-	a.cycles.at(number).clearObjectives()
+	a.cycles.byNumber(number).clearObjectives()
 	now := time.Now()
 	a.config.Deliver(&Sealed{
 		Cycle: number, Start: now, End: now, Width: a.config.BucketWidth,
