@@ -118,6 +118,9 @@ func TestLabels_EachChangesTheKey(t *testing.T) {
 	}
 	for i := range reflect.TypeFor[Key]().NumField() {
 		name := reflect.TypeFor[Key]().Field(i).Name
+		if name == "Measure" {
+			continue // not sent: only the daemon sets it
+		}
 		for _, other := range another(reflect.ValueOf(k).Field(i)) {
 			changed := k
 			reflect.ValueOf(&changed).Elem().Field(i).Set(other)
