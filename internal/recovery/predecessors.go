@@ -147,18 +147,24 @@ func (p *predecessors) findCrashed() (hasMore bool) {
 	added := 0
 	for added < maxFilesPerScan {
 		entries, err := dir.ReadDir(maxFilesPerScan)
-		for _, entry := range entries {
-			isAdded := p.addEntry(entry)
-			if isAdded {
-				added++
-			}
-		}
+		added += p.addEntries(entries)
 		if err != nil { // io.EOF after the last entry
 			break
 		}
 	}
 	p.markSurplus()
 	return added >= maxFilesPerScan
+}
+
+// addEntries calls addEntry for each directory entry, and returns the number of daemons that it has added.
+func (p *predecessors) addEntries(entries []os.DirEntry) (added int) {
+	for _, entry := range entries {
+		isAdded := p.addEntry(entry)
+		if isAdded {
+			added++
+		}
+	}
+	return added
 }
 
 // addEntry adds the daemon of a directory entry to p.crashed, if the entry is the recovery file of a crashed
