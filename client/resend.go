@@ -240,8 +240,8 @@ func (s *sender) applyOutcomes(outcomes []uint64) {
 	conn.recordSettled(sent) // Stats.Unsettled must not include these spans any more
 	if len(outcomes) == 0 {
 		s.requeueUnsent(sent)
-		hasCrashed := !conn.saidBye()
-		if hasCrashed {
+		isGraceful := conn.saidBye()
+		if !isGraceful {
 			s.countOutcomes(outcomeCounts{lost: unsettled})
 		}
 		return

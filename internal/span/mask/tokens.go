@@ -49,7 +49,8 @@ func wordKind(text string) (k kind, prefixLength int) {
 		return noIdentifier, 0
 	}
 	const minDigits = 5 // of a number after letters
-	isLettersThenDigits := isDigit(text[len(text)-1]) && s.digitBoundaries == 1
+	endsWithDigit := isDigit(text[len(text)-1])
+	isLettersThenDigits := endsWithDigit && s.digitBoundaries == 1
 	switch {
 	case s.digits == s.length:
 		return number, 0
