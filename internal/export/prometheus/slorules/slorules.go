@@ -105,6 +105,7 @@ func writeAlerts(b *strings.Builder, o *slo.Objective) {
         annotations:
           summary: %s
           description: %s
+          runbook_url: https://github.com/spanstatsd/spanstatsd/blob/main/docs/slo.md#rules-and-alerts
 `, alert.name, strings.Join(expressions, "\n          or\n          "), alert.wait, alert.severity,
 			quoted("The error budget of the objective "+o.Name+" is used up too fast."), quoted(description(o)))
 	}

@@ -26,7 +26,7 @@ func rules(t *testing.T, texts ...string) string {
 	return b.String()
 }
 
-// Tests in test/fleet evaluate the same file with promtool.
+// Tests in test/deploy evaluate the same file as Prometheus and promtool do.
 func TestWrite_GoldenFile(t *testing.T) {
 	const name = "testdata/rules.yaml"
 	got := rules(t, "checkout: service=shop, span=POST /checkout, 300ms, 99.9%", "jobs: env=prod, kind=consumer, 95%, 28d")
