@@ -141,6 +141,5 @@ func (o options) try(s scenario, one tool, programs string) (result, error) {
 		return result{}, fmt.Errorf("create directory: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	t := &trial{bench: bench{dir: dir, programs: programs}, tool: one, scenario: s, lasts: lasts}
-	return t.run()
+	return runTrial(one, s, lasts, bench{dir: dir, programs: programs})
 }

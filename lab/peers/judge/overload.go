@@ -14,12 +14,12 @@ func (t *trial) overload() {
 		sending.Go(func() {
 			for time.Now().Before(end) {
 				t.send(t.nextRequest(), false)
-				t.candidate.sender.throttle()
+				t.sender.throttle()
 			}
 		})
 	}
 	sending.Wait()
-	capacity := float64(t.sent.Load()) / t.lasts.measure.Seconds() // spans per second
+	capacity := float64(t.accepted.Load()) / t.lasts.measure.Seconds() // spans per second
 	interval := time.Duration(float64(t.scenario.spansPerRequest) / (2 * capacity) * float64(time.Second))
 	t.sendEvery(interval, t.lasts.traffic)
 }

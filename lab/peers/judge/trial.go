@@ -2,8 +2,7 @@ package main
 
 import (
 	"fmt"
-	"net"
-	"strings"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,145 +25,46 @@ var (
 
 // trial is one tool in one scenario.
 type trial struct {
-	bench
-	tool     tool
 	scenario scenario
 	lasts    durations
+	tool     *supervisor
+	sender   sender
+	output   output
+	oracle   *oracle
+	ledger   *ledger
+	accepted atomic.Int64 // spans that the tool has accepted
 
-	candidate *candidate
-	group     *controlGroup
-	oracle    *oracle
-	reported  *lossLog
-
-	generator   *generator
 	generatorMu sync.Mutex
-
-	mu         sync.Mutex // guards the process and its counters
-	process    *process
-	ended      []*process // earlier processes
-	isStopping bool       // the end of the process is intended
-	crashes    int
-
-	tracked sync.WaitGroup
-	over    chan struct{}
-	sent    atomic.Int64 // accepted spans
+	generator   *generator
 }
 
-// run carries out the trial.
-func (t *trial) run() (r result, err error) {
-	t.oracle, t.ledger, t.over = newOracle(), newLedger(), make(chan struct{})
-	t.generator = newGenerator(t.scenario)
-	if t.group, err = newControlGroup(groupName(t.dir), t.scenario.limits); err != nil {
+// runTrial carries out a trial in an empty directory.
+func runTrial(one tool, s scenario, lasts durations, b bench) (r result, err error) {
+	b.ledger, b.limits = newLedger(), s.limits
+	candidate, err := one.prepare(b)
+	if err != nil {
+		return r, fmt.Errorf("prepare %s: %w", one.name(), err)
+	}
+	defer candidate.output.close()
+	t := &trial{
+		scenario: s, lasts: lasts, sender: candidate.sender, output: candidate.output,
+		oracle: newOracle(), ledger: b.ledger, generator: newGenerator(s),
+	}
+	if t.tool, err = supervise(b, candidate); err != nil {
 		return r, err
 	}
-	defer t.group.remove()
-	t.bench.limits = t.scenario.limits
-	if t.candidate, err = t.tool.prepare(t.bench); err != nil {
-		return r, fmt.Errorf("prepare %s: %w", t.tool.name(), err)
-	}
-	defer t.candidate.output.close()
-	t.reported = newLossLog(t.candidate.counters)
-	if err := t.start(); err != nil {
-		return r, err
-	}
-	defer func() { t.process.kill() }()
-	t.tracked.Go(t.track)
 	t.ledger.begin()
-	if t.scenario.isOverload {
+	if s.isOverload {
 		t.overload()
 	} else {
 		t.traffic()
 	}
-	t.oracle.rejected(t.candidate.sender.finish())
+	t.oracle.rejected(t.sender.finish())
 	t.settle()
-	t.end((*process).stop)
-	close(t.over)
-	t.tracked.Wait()
-	t.reported.restarted(t.process.lastLines())
-	return t.result(), nil
-}
-
-func groupName(dir string) string {
-	return "judge-" + strings.Trim(strings.NewReplacer("/", "-").Replace(dir), "-")
-}
-
-// start starts a process of the tool and waits until it receives spans.
-func (t *trial) start() error {
-	p, err := startProcess(t.dir, t.group, t.candidate.environ, t.candidate.command...)
-	if err != nil {
-		return err
-	}
-	t.mu.Lock()
-	if t.process != nil {
-		t.ended = append(t.ended, t.process)
-	}
-	t.process = p
-	t.mu.Unlock()
-	network := "tcp"
-	if strings.HasPrefix(t.candidate.ready, "/") {
-		network = "unix"
-	}
-	const startTimeout = time.Minute
-	for deadline := time.Now().Add(startTimeout); ; time.Sleep(20 * time.Millisecond) {
-		connection, err := net.Dial(network, t.candidate.ready)
-		if err == nil {
-			return connection.Close()
-		}
-		if p.hasEnded() || time.Now().After(deadline) {
-			return fmt.Errorf("start %s: it does not receive spans: %s", t.tool.name(), p.lastLines())
-		}
-	}
-}
-
-// end ends the process as intended.
-func (t *trial) end(how func(*process)) {
-	t.mu.Lock()
-	t.isStopping = true
-	t.mu.Unlock()
-	how(t.process)
-}
-
-// replace starts another process after one has ended.
-func (t *trial) replace() {
-	t.mu.Lock()
-	t.reported.restarted(t.process.lastLines())
-	t.mu.Unlock()
-	t.candidate.output.restarted()
-	if err := t.start(); err != nil {
-		fmt.Println(err) // the score will be bad
-	}
-	t.mu.Lock()
-	t.isStopping = false
-	t.mu.Unlock()
-}
-
-// track samples memory and counters. It restarts a process that has ended by itself, as Kubernetes does.
-func (t *trial) track() {
-	const interval = 250 * time.Millisecond
-	ticks := time.NewTicker(interval)
-	defer ticks.Stop()
-	for {
-		select {
-		case <-ticks.C:
-		case <-t.over:
-			return
-		}
-		if t.hasCrashed() {
-			t.crashes++
-			t.replace()
-		}
-	}
-}
-
-func (t *trial) hasCrashed() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.process.hasEnded() {
-		return !t.isStopping
-	}
-	t.process.sample()
-	t.reported.update()
-	return false
+	t.tool.stop()
+	r = t.result()
+	r.Tool = one.name()
+	return r, nil
 }
 
 // traffic sends the spans of the scenario, with the fault in the middle.
@@ -183,19 +83,20 @@ func (t *trial) traffic() {
 	fault.Wait()
 }
 
+// inject causes the fault of the scenario, and returns when it is over.
 func (t *trial) inject() {
 	switch t.scenario.fault {
 	case restart:
-		t.end((*process).stop)
-		t.replace()
+		t.tool.end((*process).stop)
+		t.tool.replace()
 	case kill:
-		t.end((*process).kill)
-		t.replace()
+		t.tool.end((*process).kill)
+		t.tool.replace()
 	case destinationAway:
-		_ = t.candidate.output.setAway(true) // closing can't fail
+		_ = t.output.setAway(true) // closing can't fail
 		time.Sleep(t.lasts.away)
-		if err := t.candidate.output.setAway(false); err != nil {
-			fmt.Println(err) // the score will be bad
+		if err := t.output.setAway(false); err != nil {
+			fmt.Fprintln(os.Stderr, err) // the score will be bad
 		}
 	case noFault:
 	}
@@ -235,8 +136,8 @@ func (t *trial) nextRequest() request {
 func (t *trial) send(r request, repeat bool) {
 	spans := float64(len(r.spans) * r.weight)
 	t.oracle.sent(r)
-	if t.candidate.sender.send(r, repeat) {
-		t.sent.Add(int64(len(r.spans)))
+	if t.sender.send(r, repeat) {
+		t.accepted.Add(int64(len(r.spans)))
 	} else {
 		t.oracle.rejected(spans)
 	}
@@ -253,15 +154,11 @@ func (t *trial) settle() {
 
 // result returns the score and the cost.
 func (t *trial) result() result {
-	r := result{Tool: t.tool.name(), Scenario: t.scenario.name, Crashes: t.crashes, Told: t.oracle.told}
-	r.Reported = t.reported.ended
+	r := result{Scenario: t.scenario.name, Crashes: t.tool.crashes, Told: t.oracle.told, Reported: t.tool.losses.ended}
 	r.score = t.oracle.judge(t.ledger.counts, r.Reported, t.scenario.sampledOneIn > 0)
-	var cpu time.Duration
-	for _, p := range append(t.ended, t.process) {
-		cpu += p.cpu()
-		r.PeakMiB = max(r.PeakMiB, float64(p.peakKiB.Load())/1024)
-	}
-	r.CPUMicros = float64(cpu.Microseconds()) / max(1, float64(t.sent.Load()))
 	r.Gap = t.ledger.gap
+	var cpu time.Duration
+	cpu, r.PeakMiB = t.tool.cost()
+	r.CPUMicros = float64(cpu.Microseconds()) / max(1, float64(t.accepted.Load()))
 	return r
 }
