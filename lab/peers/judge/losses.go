@@ -1,6 +1,9 @@
 package main
 
-import "math"
+import (
+	"fmt"
+	"math"
+)
 
 // losses are spans that a tool reports as lost, by the name of its counter.
 type losses map[string]float64
@@ -40,15 +43,26 @@ type lossLog struct {
 	from    counters
 	ended   losses // of processes that have ended
 	current losses
+	hasRead bool  // whether the counters were readable at least once
+	lastErr error // of the last attempt
 }
 
 func newLossLog(from counters) *lossLog { return &lossLog{from: from, ended: losses{}} }
 
 // update reads the counters of the running process. Errors are ignored, because the process may be stopping.
 func (l *lossLog) update() {
-	if now, err := l.from.read(); err == nil {
-		l.current = now
+	now, err := l.from.read()
+	if l.lastErr = err; err == nil {
+		l.current, l.hasRead = now, true
 	}
+}
+
+// check returns an error if the counters were never readable, because then no loss would be accounted for.
+func (l *lossLog) check() error {
+	if !l.hasRead {
+		return fmt.Errorf("read counters of losses: %w", l.lastErr)
+	}
+	return nil
 }
 
 // restarted notes that the process has ended. Its log can report more losses than its last metrics.

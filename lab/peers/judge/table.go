@@ -40,7 +40,7 @@ func printScenario(out io.Writer, s scenario, results []result) {
 func (r result) reasons() string {
 	var list []string
 	if r.Told > 0 {
-		list = append(list, "told to the sender "+spans(r.Told))
+		list = append(list, "known to the sender "+spans(r.Told))
 	}
 	for reason, n := range r.Reported {
 		list = append(list, reason+" "+spans(n))

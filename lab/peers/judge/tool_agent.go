@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"path/filepath"
@@ -50,9 +51,10 @@ var agentLosses = map[string]bool{
 
 // dogStatsD receives the metrics of an agent about itself.
 type dogStatsD struct {
-	socket net.PacketConn
-	mu     sync.Mutex
-	losses losses
+	socket     net.PacketConn
+	mu         sync.Mutex
+	losses     losses
+	hasMetrics bool // whether the agent has sent any metric
 }
 
 func startDogStatsD() (*dogStatsD, error) {
@@ -87,15 +89,15 @@ func (d *dogStatsD) count(line string) {
 	text, _, _ := strings.Cut(rest, "|")
 	value, err := strconv.ParseFloat(text, 64)
 	countsSpans, isLoss := agentLosses[name]
-	if err != nil || !isLoss || value == 0 {
-		return
-	}
 	if !countsSpans {
-		value = otherUnit
+		value *= otherUnit // NaN for 0
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.losses[name] += value
+	d.hasMetrics = d.hasMetrics || strings.HasPrefix(name, "datadog.trace_agent.")
+	if err == nil && isLoss && value > 0 {
+		d.losses[name] += value
+	}
 }
 
 // fromLog returns nil: the agent's library logs nothing here.
@@ -111,6 +113,9 @@ func (d *dogStatsD) restarted() {
 func (d *dogStatsD) read() (losses, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if !d.hasMetrics {
+		return nil, errors.New("the agent has sent no metrics yet")
+	}
 	copied := losses{}
 	copied.add(d.losses)
 	return copied, nil

@@ -17,9 +17,9 @@ type durations struct {
 }
 
 // The slowest output is that of the Collector with cumulative metrics: it exports a new series as 0, and its value after another
-// flush interval of 10 s. A scrape comes up to 5 s later.
+// flush interval of 10 s. A scrape comes up to 5 s later. A fault is not at a multiple of the flush interval, where little is lost.
 var (
-	thorough = durations{traffic: 60 * time.Second, away: 60 * time.Second, settle: 27 * time.Second, measure: 8 * time.Second}
+	thorough = durations{traffic: 70 * time.Second, away: 60 * time.Second, settle: 27 * time.Second, measure: 8 * time.Second}
 	quick    = durations{traffic: 12 * time.Second, away: 12 * time.Second, settle: 27 * time.Second, measure: 4 * time.Second}
 )
 
@@ -62,6 +62,9 @@ func runTrial(one tool, s scenario, lasts durations, b bench) (r result, err err
 	t.oracle.rejected(t.sender.finish())
 	t.settle()
 	t.tool.stop()
+	if err := t.tool.losses.check(); err != nil {
+		return r, fmt.Errorf("%s: %w", one.name(), err)
+	}
 	r = t.result()
 	r.Tool = one.name()
 	return r, nil

@@ -40,7 +40,7 @@ func run(port, backend, dogstatsd string) error {
 	if conf.ReceiverPort, err = strconv.Atoi(port); err != nil {
 		return fmt.Errorf("read port: %w", err)
 	}
-	metrics, err := statsd.New(dogstatsd, statsd.WithNamespace(""), statsd.WithoutTelemetry())
+	metrics, err := statsd.New(dogstatsd, statsd.WithoutTelemetry())
 	if err != nil {
 		return fmt.Errorf("connect to DogStatsD: %w", err)
 	}
