@@ -10,11 +10,11 @@ import (
 // metricTag is an attribute of a metric that becomes a peer tag.
 type metricTag struct {
 	name   string
-	labels []spantable.Label // of the attribute and of its older names, in order of preference
+	labels []spantable.Label // of the attribute and of its other names, in order of preference
 }
 
-// olderNames contains older names of the attributes of metrics, in order of preference.
-var olderNames = map[string][]string{
+// otherNames contains older names of the attributes of metrics, and one newer name, in order of preference.
+var otherNames = map[string][]string{
 	"http.request.method":      {"http.method"},
 	"url.scheme":               {"http.scheme"},
 	"network.protocol.name":    {"net.protocol.name"},
@@ -25,6 +25,7 @@ var olderNames = map[string][]string{
 	"network.peer.port":        {"net.sock.peer.port"},
 
 	"rpc.system.name":    {"rpc.system"},
+	rpcStatusName:        {"rpc.status_code", "rpc.connect_rpc.error_code", "rpc.jsonrpc.error_code"}, // the first since 1.45
 	"db.system.name":     {"db.system"},
 	"db.namespace":       {"db.name"},
 	"db.operation.name":  {"db.operation"},
@@ -67,11 +68,11 @@ func (p *Policy) addMetricTags(names, inResource []string) (allNames, allInResou
 // labelNames contains the attribute that each label stands for: in spans, and in resources if spans inherit it.
 type labelNames struct{ inSpans, inResources []string }
 
-// labelsOf returns the labels of an attribute and of its older names, and adds those that are missing.
+// labelsOf returns the labels of an attribute and of its other names, and adds those that are missing.
 func (n *labelNames) labelsOf(attribute string) []spantable.Label {
 	labels := []spantable.Label{n.findOrAdd(attribute)}
-	for _, olderName := range olderNames[attribute] {
-		labels = append(labels, n.findOrAdd(olderName))
+	for _, otherName := range otherNames[attribute] {
+		labels = append(labels, n.findOrAdd(otherName))
 	}
 	return labels
 }
@@ -125,11 +126,13 @@ func (k *keys) appendMetricTags(dst []string, kind spantable.Kind) []string {
 	return dst
 }
 
-// isInKey reports whether the key of a span of the given kind contains the attribute t in any case: as a tag that the
-// operator has configured, or as the gRPC status of the selected span.
+// isInKey reports whether the key of the selected span, which has the given kind, contains the attribute t in any case: as
+// one of the other peer tags, or as the gRPC status.
 func (k *keys) isInKey(t *metricTag, kind spantable.Kind) bool {
+	if t.name == rpcStatusName && k.grpcStatus() != "" {
+		return true
+	}
 	currentLabel := t.labels[0]
-	isTag := slices.Contains(k.policy.tags, currentLabel) && k.policy.isTagOf(kind, currentLabel)
-	isGRPCStatus := t.name == rpcStatusName && k.grpcStatus() != ""
-	return isTag || isGRPCStatus
+	canBeTag := slices.Contains(k.policy.tags, currentLabel) && k.policy.isTagOf(kind, currentLabel)
+	return canBeTag && k.peerTagValue(currentLabel, kind) != ""
 }

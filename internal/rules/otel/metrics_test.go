@@ -58,6 +58,11 @@ func TestMetrics_AttributesBecomeTags(t *testing.T) {
 			},
 			"rpc.system.name:connectrpc", "rpc.response.status_code:not_found rpc.system.name:connectrpc",
 		},
+		"an RPC client with the attribute of newer conventions": {
+			spantable.KindClient,
+			[]otlptest.Attribute{{"rpc.system.name", "jsonrpc"}, {"rpc.status_code", "-32602"}},
+			"rpc.system.name:jsonrpc", "rpc.response.status_code:-32602 rpc.system.name:jsonrpc",
+		},
 		"a model with an older attribute, in the process": {
 			spantable.KindInternal,
 			[]otlptest.Attribute{
@@ -77,6 +82,24 @@ func TestMetrics_AttributesBecomeTags(t *testing.T) {
 			if got := strings.Join(tags, " "); got != want {
 				t.Errorf("%s has the tags %q, want %q", title, got, want)
 			}
+		}
+	}
+}
+
+// TestMetrics_AttributeOfOperator checks that an attribute of a metric that an operator has also configured has the same
+// value as without this: that of the present name or, if the span does not have it, of an older one.
+func TestMetrics_AttributeOfOperator(t *testing.T) {
+	policy := otel.NewPolicy(otel.Labels{Metrics: true, Attributes: []string{"server.port", "url.scheme"}})
+	for title, attributes := range map[string][]otlptest.Attribute{
+		"present names": {{"http.request.method", "GET"}, {"url.scheme", "http"}, {"server.port", 80}},
+		"older names":   {{"http.method", "GET"}, {"url.scheme", "http"}, {"net.peer.port", 80}},
+		"both":          {{"http.method", "GET"}, {"url.scheme", "http"}, {"net.peer.port", 81}, {"server.port", 80}},
+	} {
+		s := otlptest.Span{Name: "x", Kind: spantable.KindClient, Attributes: attributes}
+		tags := only(t, s, policy).key.PeerTags
+		slices.Sort(tags)
+		if want := []string{"server.port:80", "url.scheme:http"}; !slices.Equal(tags, want) {
+			t.Errorf("%s: the tags are %q, want %q", title, tags, want)
 		}
 	}
 }
