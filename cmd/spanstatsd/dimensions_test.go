@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/spanstatsd/spanstatsd/internal/rules/otel"
+	"github.com/spanstatsd/spanstatsd/internal/span/measure"
 )
 
 // completed returns the configuration of a valid command line.
@@ -35,6 +36,27 @@ func TestReceivers_ReadAttributesOfMetrics(t *testing.T) {
 		c := &completed(t, strings.Fields(args)...).config
 		if c.OTLP.Labels.Metrics != want || c.Zipkin.Labels.Metrics != want {
 			t.Errorf("%s: receivers read them: %t and %t", args, c.OTLP.Labels.Metrics, c.Zipkin.Labels.Metrics)
+		}
+	}
+}
+
+// TestReceivers_MeasureDurations: receivers count durations of calls of models for --measure unless each destination has
+// the same metric in the dialect conventions.
+func TestReceivers_MeasureDurations(t *testing.T) {
+	const common = "--measure=gen_ai --otlp-addr=127.0.0.1:4318 --prometheus "
+	const endpoint = "--otlp-metrics-endpoint=http://127.0.0.1:4319/v1/metrics "
+	for args, want := range map[string]bool{
+		"":                                      true,
+		"--prometheus-dialect=conventions":      false,
+		"--otlp-dialect=conventions":            true, // without an endpoint
+		endpoint + "--otlp-dialect=conventions": true,
+		endpoint + "--prometheus-dialect=conventions":                            true,
+		endpoint + "--prometheus-dialect=conventions --otlp-dialect=conventions": false,
+	} {
+		measures := completed(t, strings.Fields(common+args)...).config.OTLP.Labels.Measures
+		isDuration := func(m measure.Measure) bool { return m.IsDuration() }
+		if got := slices.ContainsFunc(measures, isDuration); got != want {
+			t.Errorf("%s: durations are counted: %t, want %t", args, got, want)
 		}
 	}
 }

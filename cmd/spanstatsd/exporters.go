@@ -169,7 +169,14 @@ func (o *exporterOptions) complete(c *daemon.Config, s *settings) error {
 	if o.agentURL != off {
 		badAgent = o.addAgent(c, s, !hasAgent, agentVariables)
 	}
-	badMeasures := o.completeMeasures(c, hasPrometheus || hasOTLP)
+	var dialects []points.Dialect // of the destinations that accept metrics
+	if hasPrometheus {
+		dialects = append(dialects, o.prometheusDialect)
+	}
+	if hasOTLP {
+		dialects = append(dialects, o.dialect)
+	}
+	badMeasures := o.completeMeasures(c, dialects)
 	badExemplars := check.Number("otlp-exemplars", o.exemplars, 0, exemplars.MaxLimit)
 	if badExemplars == nil && (hasOTLP || hasPrometheus) && daemon.ForwardsTraces(c) {
 		c.Exemplars = exemplars.New(o.exemplars)
@@ -187,31 +194,33 @@ func (o *exporterOptions) complete(c *daemon.Config, s *settings) error {
 	return errors.Join(badAgent, badExemplars, badOTLP, badPrometheus, badGraph, badMeasures, badObjectives, c.OTLP.Labels.Check())
 }
 
-// completeMeasures sets the measures, and makes the OTLP receiver read their attributes and labels. hasDestination is
-// true if a destination accepts their metrics.
-func (o *exporterOptions) completeMeasures(c *daemon.Config, hasDestination bool) error {
+// completeMeasures sets the measures, and makes the OTLP receiver read their attributes and labels. dialects are those of
+// the destinations that accept their metrics.
+func (o *exporterOptions) completeMeasures(c *daemon.Config, dialects []points.Dialect) error {
 	measures, err := measure.Parse(strings.Join(o.measures, " "))
 	switch {
 	case err != nil || len(measures) == 0:
 		return err //nolint:wrapcheck // the error is complete
-	case !hasDestination:
+	case len(dialects) == 0:
 		return errors.New("check --measure: no destination accepts values; add --prometheus or --otlp-metrics-endpoint")
 	case !c.OTLP.Enabled():
 		return errors.New("check --measure: only spans received over OTLP have values; add --otlp-addr or --otlp-socket")
 	case c.OTLP.Semantics == sdkotlp.SemanticsDatadog:
 		return errors.New("check --measure: --otlp-semantics=datadog has no values; remove one of them")
 	}
-	if o.dialect == points.Conventions || o.prometheusDialect == points.Conventions {
-		measures = slices.DeleteFunc(measures, isMetricOfConventions) // the dialect has this metric
+	hasOtherMetrics := func(d points.Dialect) bool { return d != points.Conventions }
+	if !slices.ContainsFunc(dialects, hasOtherMetrics) {
+		measures = slices.DeleteFunc(measures, isMetricOfConventions) // every destination has this metric
 	}
 	c.OTLP.Labels.Measures = measures
 	c.OTLP.Labels.Attributes = slices.DeleteFunc(measure.Labels(measures), otel.IsDefaultLabel) // exporters add others
 	return nil
 }
 
-// isMetricOfConventions reports whether the dialect conventions has the metric of a measure.
+// isMetricOfConventions reports whether a measure is a metric of the dialect conventions: durations with the same name.
 func isMetricOfConventions(m measure.Measure) bool {
-	return slices.ContainsFunc(semconv.Metrics[:], func(metric semconv.Metric) bool { return metric.Name == m.Name })
+	hasSameName := func(metric semconv.Metric) bool { return metric.Name == m.Name }
+	return m.IsDuration() && slices.ContainsFunc(semconv.Metrics[:], hasSameName)
 }
 
 // checkGraph checks the flags of the service graph. hasDestination is true if a destination accepts its metrics.
