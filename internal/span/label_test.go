@@ -18,7 +18,7 @@ const places = `
 // A text or list field of Key that is missing from the labels table would have no budget and no maximum
 // length.
 func TestLabels_EveryFieldOfKey(t *testing.T) {
-	facts := []string{"TraceRoot", "HTTPStatus", "Synthetics"}
+	facts := []string{"TraceRoot", "HTTPStatus", "Synthetics", "Measure"}
 	described := map[uintptr]Label{}
 	var k Key
 	for l := range EndOfLists {
