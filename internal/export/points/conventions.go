@@ -176,12 +176,25 @@ func (d *conventions) metricAttribute(name string) string {
 		if value == "http" { // the conventions leave out the default
 			return ""
 		}
+	case "network.protocol.version":
+		return protocolVersion(value)
 	case "rpc.method":
 		return d.rpcMethod(value)
 	case "messaging.operation.name":
 		return cmp.Or(value, semconv.MessagingOperation(d.valueOf))
 	}
 	return value
+}
+
+// protocolVersion returns a version of HTTP as in the conventions. Older ones have 2.0 and 3.0 for HTTP/2 and HTTP/3.
+func protocolVersion(version string) string {
+	switch version {
+	case "2.0":
+		return "2"
+	case "3.0":
+		return "3"
+	}
+	return version
 }
 
 // rpcMethod returns the full name of a method, such as shop.Carts/Get. Instrumentations of older conventions have its

@@ -115,6 +115,17 @@ func TestConventions_SeriesOfSpans(t *testing.T) {
 			[]string{"3 " + server + "{http_request_method=GET,url_scheme=http,http_response_status_code=200," +
 				"http_route=/cart,network_protocol_version=1.1}"},
 		},
+		"versions of HTTP in older conventions": {
+			[]spansOf{
+				{httpKey("client", "GET", "", 0, "network.protocol.version:2.0"), 1, 0},
+				{httpKey("client", "GET", "", 0, "network.protocol.version:2"), 1, 0},
+				{httpKey("client", "GET", "", 0, "network.protocol.version:1.0"), 1, 0},
+			},
+			[]string{
+				"1 " + client + "{http_request_method=GET,network_protocol_version=1.0}",
+				"2 " + client + "{http_request_method=GET,network_protocol_version=2}",
+			},
+		},
 		"a status that is an error of a server": {
 			[]spansOf{{httpKey("server", "GET", "/", 503), 2, 2}, {httpKey("server", "GET", "/", 404), 2, 0}},
 			[]string{
@@ -189,6 +200,7 @@ func TestConventions_SeriesOfSpans(t *testing.T) {
 				{messageKey("consumer", "messaging.operation.type:process"), 2, 0},
 				{messageKey("client", "messaging.operation.name:poll", "messaging.operation.type:receive"), 3, 0},
 				{messageKey("producer"), 4, 0},
+				{messageKey("consumer", "messaging.operation.type:deliver"), 5, 0},
 			},
 			[]string{
 				"1 messaging_client_operation_duration_seconds{messaging_operation_name=publish,messaging_system=kafka," +
@@ -198,6 +210,8 @@ func TestConventions_SeriesOfSpans(t *testing.T) {
 				"3 messaging_client_operation_duration_seconds{messaging_operation_name=poll,messaging_system=kafka," +
 					"messaging_destination_name=orders,messaging_operation_type=receive}",
 				"4 messaging_client_operation_duration_seconds{messaging_system=kafka,messaging_destination_name=orders}",
+				"5 messaging_process_duration_seconds{messaging_operation_name=deliver,messaging_system=kafka," +
+					"messaging_destination_name=orders}",
 			},
 		},
 		"a model": {

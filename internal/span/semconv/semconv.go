@@ -111,11 +111,19 @@ func MetricOf(kind string, valueOf func(attribute string) string) int {
 		if !slices.Contains(m.kinds, kind) || valueOf(m.selector) == "" {
 			continue
 		}
-		if m.operation == "" || m.operation == MessagingOperation(valueOf) {
+		if m.operation == "" || m.operation == currentOperation(MessagingOperation(valueOf)) {
 			return i
 		}
 	}
 	return NoMetric
+}
+
+// currentOperation returns the present name of a messaging operation. In older conventions, process can be deliver.
+func currentOperation(operation string) string {
+	if operation == "deliver" {
+		return "process"
+	}
+	return operation
 }
 
 // MessagingOperation returns the messaging operation of a span, such as process: its type, or else its name.
