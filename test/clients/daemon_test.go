@@ -52,22 +52,23 @@ type pod struct {
 	socket  string
 	otlp    string // address of the OTLP receiver
 	metrics string // URL of the receiver of metrics
+	flags   []string
 	running *exec.Cmd
 	log     *bufio.Scanner
 
 	mu    sync.Mutex
-	calls map[string]int64 // by resource and attributes
+	calls map[string]int64 // by resource and attributes, and by metric if that has no metric for calls
 }
 
-// newPod returns a pod with a running daemon.
-func newPod(t *testing.T) *pod {
+// newPod returns a pod with a running daemon, which has the given flags in addition to the usual ones.
+func newPod(t *testing.T, flags ...string) *pod {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "pod") // short enough for the path of a socket
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	p := &pod{t: t, socket: filepath.Join(dir, "s"), otlp: freeAddress(t), calls: map[string]int64{}}
+	p := &pod{t: t, socket: filepath.Join(dir, "s"), otlp: freeAddress(t), flags: flags, calls: map[string]int64{}}
 	receiver := httptest.NewServer(http.HandlerFunc(p.receive))
 	t.Cleanup(receiver.Close)
 	p.metrics = receiver.URL + "/v1/metrics"
@@ -88,9 +89,11 @@ func freeAddress(t *testing.T) string {
 // start starts a daemon, and waits until it listens.
 func (p *pod) start() {
 	p.t.Helper()
-	p.running = exec.Command(program, "run", "--socket", p.socket, "--otlp-addr", p.otlp, "--agent-url", "off",
+	p.running = exec.Command(program, append([]string{
+		"run", "--socket", p.socket, "--otlp-addr", p.otlp, "--agent-url", "off",
 		"--http-addr", "127.0.0.1:0", "--otlp-metrics-endpoint", p.metrics, "--otlp-instance-id", "none",
-		"--flush-interval", "1s", "--shutdown-grace", "30s", "--log-format", "json")
+		"--flush-interval", "1s", "--shutdown-grace", "30s", "--log-format", "json",
+	}, p.flags...)...)
 	p.running.Env = []string{"PATH=" + os.Getenv("PATH")}
 	log, err := p.running.StderrPipe()
 	if err != nil {
@@ -142,6 +145,13 @@ func (p *pod) receive(_ http.ResponseWriter, r *http.Request) {
 			for _, metric := range scope.Metrics {
 				for _, point := range metric.GetSum().GetDataPoints() {
 					p.calls[textOf(resource.Resource.Attributes)+" | "+textOf(point.Attributes)] += point.GetAsInt()
+				}
+				if metric.Name == "traces.span.metrics.duration" {
+					continue // these spans are in the metric for calls
+				}
+				for _, point := range metric.GetHistogram().GetDataPoints() {
+					name := metric.Name + " of " + textOf(resource.Resource.Attributes) + " | " + textOf(point.Attributes)
+					p.calls[name] += int64(point.Count)
 				}
 			}
 		}

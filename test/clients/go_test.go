@@ -36,7 +36,7 @@ import (
 func TestGo_EqualsOTLP(t *testing.T) {
 	native, overOTLP := newPod(t), newPod(t)
 	oracle := &oracle{ended: map[string]int64{}}
-	processor := newProcessor(t, native)
+	processor := newProcessor(t, native, false)
 	provider := sdktrace.NewTracerProvider(
 		sdktrace.WithResource(shopResource), sdktrace.WithSampler(sdktrace.AlwaysSample()),
 		sdktrace.WithSpanProcessor(oracle), sdktrace.WithSpanProcessor(processor),
@@ -57,6 +57,38 @@ func TestGo_EqualsOTLP(t *testing.T) {
 	oracle.check(t, got, shop.spans, 0)
 }
 
+// TestGo_MetricsEqualOTLP checks that the metrics of OpenTelemetry's conventions are the same, whether a daemon gets the
+// spans from the span processor or over OTLP, and that they have every span.
+func TestGo_MetricsEqualOTLP(t *testing.T) {
+	const dialect = "--otlp-dialect=conventions"
+	native, overOTLP := newPod(t, dialect), newPod(t, dialect)
+	oracle := &oracle{ended: map[string]int64{}}
+	provider := sdktrace.NewTracerProvider(
+		sdktrace.WithResource(shopResource), sdktrace.WithSampler(sdktrace.AlwaysSample()),
+		sdktrace.WithSpanProcessor(oracle), sdktrace.WithSpanProcessor(newProcessor(t, native, true)),
+		sdktrace.WithBatcher(newExporter(t, overOTLP, nil), sdktrace.WithBlocking()),
+	)
+	shop := newShop(t, provider)
+	shop.request(200)
+	oracle.await(shop.spans)
+	if err := provider.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	native.end(syscall.SIGTERM)
+	overOTLP.end(syscall.SIGTERM)
+	got, want := native.series(), overOTLP.series()
+	if !maps.Equal(got, want) {
+		t.Errorf("series of the span processor:\n%s\nof OTLP:\n%s", lines(got), lines(want))
+	}
+	counted := int64(0)
+	for _, calls := range got {
+		counted += calls
+	}
+	if counted != shop.spans {
+		t.Errorf("%d of %d spans are in metrics:\n%s", counted, shop.spans, lines(got))
+	}
+}
+
 // TestGo_SampledAcrossRestarts checks that every span is counted once although the SDK exports only one trace in a
 // hundred, to the same daemon, while that daemon is stopped and killed.
 func TestGo_SampledAcrossRestarts(t *testing.T) {
@@ -68,7 +100,7 @@ func TestGo_SampledAcrossRestarts(t *testing.T) {
 	}
 	p := newPod(t)
 	oracle := &oracle{ended: map[string]int64{}}
-	processor := newProcessor(t, p)
+	processor := newProcessor(t, p, false)
 	provider := sdktrace.NewTracerProvider(
 		sdktrace.WithResource(shopResource), sdktrace.WithSampler(spanstatsd.AlwaysRecord(sampler)),
 		sdktrace.WithSpanProcessor(oracle), sdktrace.WithSpanProcessor(processor),
@@ -113,10 +145,11 @@ var shopResource = resource.NewSchemaless(
 	attribute.String("deployment.environment.name", "test"), attribute.String("telemetry.sdk.language", "go"),
 )
 
-func newProcessor(t *testing.T, p *pod) *spanstatsd.SpanProcessor {
+func newProcessor(t *testing.T, p *pod, metricAttributes bool) *spanstatsd.SpanProcessor {
 	t.Helper()
 	processor, err := spanstatsd.NewSpanProcessor(spanstatsd.Config{
-		Resource: shopResource, Client: client.Config{Socket: p.socket, MaxBackoff: 100 * time.Millisecond},
+		Resource: shopResource, MetricAttributes: metricAttributes,
+		Client: client.Config{Socket: p.socket, MaxBackoff: 100 * time.Millisecond},
 	})
 	if err != nil {
 		t.Fatal(err)
