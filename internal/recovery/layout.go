@@ -78,19 +78,19 @@ func spansOffset(slot uint64, receiver int) int64 {
 
 // record contains, for one connection, which spans were counted in which cycles (export intervals).
 type record struct {
-	id            uint64 // 0 if the record is free
-	isReconnected uint64 // 1 if a later daemon has sent the outcomes to the client
-	received      uint64 // number of received spans
-	settled       uint64 // number of spans that are settled, that is delivered or given up
-	cyclePlusOne  uint64 // number of the connection's last cycle, plus one; 0 before the first
-	count         uint64 // number of used ranges
-	ranges        [rangesPerRecord]spanRange
+	id           uint64 // 0 if the record is free
+	outcomesSent uint64 // 1 if a later daemon has sent the outcomes of the spans to the client
+	received     uint64 // number of received spans
+	settled      uint64 // number of spans that are settled, that is delivered or given up
+	cyclePlusOne uint64 // number of the connection's last cycle, plus one; 0 before the first
+	count        uint64 // number of used ranges
+	ranges       [rangesPerRecord]spanRange
 }
 
 // The places of words of a record that are written alone.
 const (
-	isReconnectedOffset = 1 * wordBytes
-	receivedOffset      = 2 * wordBytes
+	outcomesSentOffset = 1 * wordBytes
+	receivedOffset     = 2 * wordBytes
 )
 
 // spanRange is a range of a connection's spans, and the cycles that contain them. Spans are numbered from
@@ -102,7 +102,7 @@ func recordOffset(slot int) int64 { return recordsOffset + int64(slot)*recordByt
 
 // appendTo appends the bytes of the record.
 func (r *record) appendTo(to []byte) []byte {
-	to = appendWords(to, r.id, r.isReconnected, r.received, r.settled, r.cyclePlusOne, r.count)
+	to = appendWords(to, r.id, r.outcomesSent, r.received, r.settled, r.cyclePlusOne, r.count)
 	for _, spans := range r.ranges {
 		to = appendWords(to, spans.firstCycle, spans.lastCycle, spans.lastSpan)
 	}
@@ -129,7 +129,7 @@ func (r *record) allRanges() []spanRange {
 // check returns an error if the fields of the record contradict each other, for example if more spans
 // are settled than received. The file is damaged in this case.
 func (r *record) check() error {
-	isFlagValid := r.isReconnected <= 1 // the file contains 0 or 1
+	isFlagValid := r.outcomesSent <= 1 // the file contains 0 or 1
 	areSpansValid := r.settled <= r.received && r.received-r.settled <= maxSpans
 	areRangesValid := r.count <= rangesPerRecord && r.areRangesValid()
 	if isFlagValid && areSpansValid && areRangesValid {
@@ -288,7 +288,7 @@ func (c *contents) eachRecord(file io.ReaderAt, visit func(slot int, r *record) 
 func decodeRecord(encoded *[recordBytes]byte) (r record) {
 	words := wordReader{encoded[:]}
 	r.id = words.next()
-	r.isReconnected = words.next()
+	r.outcomesSent = words.next()
 	r.received = words.next()
 	r.settled = words.next()
 	r.cyclePlusOne = words.next()

@@ -54,12 +54,12 @@ type predecessor struct {
 	records         int             // number of records in use
 	receiverLosses  [receivers]Loss // spans that no client kept
 	clientLoss      Loss            // undelivered spans of clients that have not reconnected
-	awaitUntil      time.Time
-	isSurplus       bool      // there are too many files
-	isStuck         bool      // the file can't be removed
-	reportedStage   stage     // losses that this daemon or an earlier one has reported
-	recordedStage   stage     // the part of reportedStage that is recorded in the file
-	firstReportTime time.Time // when an earlier daemon reported the crash
+	awaitUntil      time.Time       // when clients that have not reconnected are given up
+	isSurplus       bool            // exceeds maxKeptFiles, so its file is removed early
+	isStuck         bool            // the file can't be removed
+	reportedStage   stage           // losses that this daemon or an earlier one has reported
+	recordedStage   stage           // value of reportedStage that was last written to the file
+	firstReportTime time.Time       // when an earlier daemon reported the crash
 }
 
 // predecessors are the daemons with the same socket path that crashed or were killed.
@@ -132,8 +132,9 @@ func (p *predecessors) mustRescan() bool {
 	return p.hasRunning || len(p.crashed) > 0
 }
 
-// findCrashed looks for recovery files of crashed daemons, locks and reads them, and adds them to
-// p.crashed. It stops after about maxFilesPerScan files, and returns true if there can be more.
+// findCrashed looks for recovery files of crashed daemons, locks and reads them, and adds the daemons to
+// p.crashed. It stops after about maxFilesPerScan added daemons. Then hasMore is true, because the directory can
+// contain more of these files.
 func (p *predecessors) findCrashed() (hasMore bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -200,8 +201,8 @@ func (p *predecessors) warnOnce(path string, err error) {
 	}
 }
 
-// isDisposable reports whether a file has nothing to report, by its name. Either an earlier version has
-// reported it, or its daemon was killed while creating it.
+// isDisposable reports whether the name of a file shows that it contains no unreported losses. Either an earlier
+// version of the daemon has reported them, or the file's daemon was killed while it created the file.
 func isDisposable(name string) bool {
 	return strings.HasSuffix(name, ".read") || strings.HasSuffix(name, unfinishedSuffix)
 }
@@ -231,8 +232,9 @@ func (p *predecessors) findByName(name string) *predecessor {
 	return nil
 }
 
-// addCrashed locks and reads the recovery file of a crashed daemon, and adds the daemon to p.crashed. It
-// returns nil if the file does not exist or cannot be opened, or if the daemon is still running.
+// addCrashed locks and reads the recovery file of the daemon with the given name, and adds the daemon to p.crashed.
+// It returns nil if the file does not exist or cannot be opened. It also returns nil if the daemon is still
+// running, which isRunning reports.
 func (p *predecessors) addCrashed(name string) (d *predecessor, isRunning bool) {
 	path := p.filePrefix + name
 	fd, err := unix.Open(path, unix.O_RDWR|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
@@ -252,14 +254,14 @@ func (p *predecessors) addCrashed(name string) (d *predecessor, isRunning bool) 
 	lockErr := tryLock(file)
 	isRunning = lockErr != nil // a running daemon has the lock
 	_, statErr := os.Lstat(path)
-	isRemoved := statErr != nil // by a daemon that has shut down since the file was opened
+	isRemoved := statErr != nil // its daemon has shut down since the file was opened above
 	if isRunning || isRemoved {
 		file.Close()
 		return nil, isRunning
 	}
 	d = &predecessor{name: name, file: file, size: info.Size()}
 	if err := d.read(); err != nil {
-		d = &predecessor{name: name, file: file, readErr: err}
+		d = &predecessor{name: name, file: file, readErr: err} // without the numbers read before the error
 	}
 	d.awaitUntil = time.Now().Add(reconnectTimeout)
 	p.crashed = append(p.crashed, d)
@@ -286,7 +288,8 @@ func (d *predecessor) read() error {
 	}
 	return c.eachRecord(d.file, func(_ int, connection *record) error {
 		d.records++
-		if connection.isReconnected == 0 {
+		hasClientReturned := connection.outcomesSent == 1
+		if !hasClientReturned {
 			d.clientLoss.add(c.connectionLoss(connection))
 		}
 		return nil
@@ -320,9 +323,9 @@ func (p *predecessors) markSurplus() {
 	}
 }
 
-// reportMatching logs and counts the losses of each crashed daemon for which matches returns true. It reports
-// the spans that only the daemon had at once, and those that clients may still resend in a later call. It
-// reports nothing twice.
+// reportMatching logs and counts the losses of each crashed daemon for which matches returns true. The first call
+// reports spans that only the crashed daemon had. Spans that clients can still resend are reported by a later call,
+// if the clients do not reconnect in time. reportMatching reports nothing twice.
 func (p *predecessors) reportMatching(matches func(*predecessor) bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -435,16 +438,19 @@ func (p *predecessors) removeUnneededFiles() (removed int) {
 // still ask for the outcomes of their spans.
 func (d *predecessor) isFileNeeded() bool {
 	hasUnreported := d.reportedStage < allReported
+	if hasUnreported {
+		return true
+	}
 	hasClients := d.readErr == nil && d.records > 0
-	return hasUnreported || hasClients && !d.isExpired()
+	return hasClients && !d.isExpired()
 }
 
-// canBeForgotten reports whether the file of the daemon is deleted, and no client needs an answer. Clients
-// of a daemon whose file was unreadable get one until isExpired.
+// canBeForgotten reports whether the file of the daemon is deleted, and no client needs an answer. If the file was
+// unreadable, clients get the answer that all of their spans are in doubt, until isExpired.
 func (d *predecessor) canBeForgotten() bool {
 	isDeleted := d.file == nil && !d.isStuck
-	wasReadable := d.readErr == nil
-	return isDeleted && (wasReadable || d.isExpired())
+	needsAnswers := d.readErr != nil && !d.isExpired()
+	return isDeleted && !needsAnswers
 }
 
 // isExpired reports whether it is too late for clients to ask for the outcomes of their spans.
@@ -515,9 +521,10 @@ func (p *predecessors) crashes() int {
 	return p.crashCount
 }
 
-// outcomesOf returns the outcomes of the spans that a client sent to an earlier daemon: delivered, lost
-// or in doubt, in the encoding of wire.Outcomes. If the daemon's file is unreadable, all spans are in doubt.
-// outcomes is nil if they are unknown. isRunning is true if the daemon is still running.
+// outcomesOf returns the outcomes of the spans that a client sent to an earlier daemon over a connection, in the
+// encoding of wire.Outcomes. If the daemon's recovery file is damaged, all spans are in doubt. outcomes is nil if
+// there is no file, or if the file does not contain the connection. isRunning reports whether the earlier daemon is
+// still running; outcomes is nil then.
 func (p *predecessors) outcomesOf(daemon string, connection uint64) (outcomes []uint64, isRunning bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -538,7 +545,7 @@ func (p *predecessors) outcomesOf(daemon string, connection uint64) (outcomes []
 	return outcomes, false
 }
 
-// allInDoubt returns, in the encoding of wire.Outcomes, that all spans of a connection are in doubt.
+// allInDoubt returns outcomes, in the encoding of wire.Outcomes, by which all spans of a connection are in doubt.
 func allInDoubt() []uint64 {
 	noneSettled := wire.AppendOutcome(nil, 0, wire.Settled)
 	return wire.AppendOutcome(noneSettled, allSpans, wire.Ambiguous)
@@ -549,9 +556,10 @@ func isFileName(name string) bool {
 	return !isDisposable(name) && !strings.ContainsRune(name, filepath.Separator)
 }
 
-// reconnect returns which spans of a connection to the crashed daemon the client must resend, in the encoding
-// of wire.Outcomes. It records that the client has reconnected, so that the spans are not reported as lost. If
-// they were reported already, the client must not resend any. reconnect returns nil for an unknown connection.
+// reconnect returns the outcomes of the spans that a client sent to the crashed daemon over a connection, in the
+// encoding of wire.Outcomes. The client then resends the undelivered spans, so reconnect excludes them from
+// d.clientLoss and records that in the file. If the spans were already reported as lost, reconnect returns that
+// all are settled, so that the client resends none. It returns nil if the file has no such connection.
 func (d *predecessor) reconnect(connection uint64) (outcomes []uint64, err error) {
 	var c contents
 	if err := c.read(d.file, d.size); err != nil {
@@ -561,16 +569,17 @@ func (d *predecessor) reconnect(connection uint64) (outcomes []uint64, err error
 	if err != nil || found == nil {
 		return nil, err
 	}
-	wasReconnected := found.isReconnected == 1
-	if wasReconnected {
+	hasAskedBefore := found.outcomesSent == 1
+	if hasAskedBefore { // d.clientLoss does not include its spans
 		return c.outcomes(found), nil
 	}
-	wereReported := d.reportedStage == allReported
-	if wereReported {
-		return wire.AppendOutcome(nil, found.received, wire.Settled), nil
+	areReportedLost := d.reportedStage == allReported
+	if areReportedLost {
+		allSettled := wire.AppendOutcome(nil, found.received, wire.Settled)
+		return allSettled, nil
 	}
 	d.clientLoss.subtract(c.connectionLoss(found))
-	d.write(recordOffset(slot)+isReconnectedOffset, 1)
+	d.write(recordOffset(slot)+outcomesSentOffset, 1)
 	return c.outcomes(found), nil
 }
 
@@ -595,26 +604,29 @@ func (c *contents) connectionLoss(connection *record) (loss Loss) {
 	return loss
 }
 
-// spanGroup is a group of successive spans of a connection.
+// spanGroup is a group of successive spans of a connection. The spans of a connection are numbered from 1.
 type spanGroup struct {
-	spans    uint64     // number of spans in the group
-	lastSpan uint64     // number of the last span, counted from the first one of the connection
+	spans    uint64     // how many spans the group has
+	lastSpan uint64     // number of the last span of the group
 	state    cycleState // common state of the cycles that contain the spans
 }
 
 // unsettledGroups returns the spans of a connection that were neither delivered nor given up when its record
-// was written, grouped by cycle (export interval) or by several cycles. The oldest group is first.
+// was written, the oldest first. The spans of a cycle (export interval) form a group. Cycles for which the record
+// had no room share a group.
 func (c *contents) unsettledGroups(connection *record) (groups []spanGroup) {
-	groupedUpTo := connection.settled
+	previousSpan := connection.settled // number of the last span before the group
 	for _, r := range connection.allRanges() {
-		areAllSettled := r.lastSpan <= groupedUpTo
-		if areAllSettled {
+		hasUnsettled := r.lastSpan > previousSpan
+		if !hasUnsettled {
 			continue
 		}
 		groups = append(groups, spanGroup{
-			spans: r.lastSpan - groupedUpTo, lastSpan: r.lastSpan, state: c.commonState(r.firstCycle, r.lastCycle),
+			spans:    r.lastSpan - previousSpan,
+			lastSpan: r.lastSpan,
+			state:    c.commonState(r.firstCycle, r.lastCycle),
 		})
-		groupedUpTo = r.lastSpan
+		previousSpan = r.lastSpan
 	}
 	return groups
 }

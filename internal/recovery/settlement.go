@@ -12,30 +12,30 @@ import (
 // For each cycle (one export interval) of the publisher, it records how many spans the publisher had
 // received in total at the end of the cycle. Only the publisher adds spans; any goroutine can read.
 type SettlementTracker struct {
-	file *File // nil if the publisher has no record in the file
-	slot int   // of the record
-	id   uint64
+	file *File  // nil if the publisher has no record in the file
+	slot int    // index of the record in the file
+	id   uint64 // ID of the record, a part of the token
 
 	received     atomic.Uint64 // number of received spans
 	cyclePlusOne atomic.Uint64 // number of the publisher's last cycle, plus one; 0 without a cycle
 
 	mu         sync.Mutex  // guards the rest, and writing the record
 	settled    uint64      // number of spans that are delivered or given up
-	openRanges []spanRange // other spans of earlier cycles, oldest first
+	openRanges []spanRange // unsettled spans of cycles before the last one, oldest first
 	isClosed   bool
 }
 
-// maxOpenRanges is the maximum number of unsettled cycles that the tracker of a connection tells apart, enough for
-// the default retry age. If more are unsettled, the last range covers the others. Trackers without a record
-// have as many ranges as records.
+// maxOpenRanges is the maximum length of openRanges, enough for the default retry age. If more cycles are unsettled,
+// the last range covers all others. A tracker without a record has at most rangesPerRecord ranges.
 const maxOpenRanges = 64
 
 // TrackerBytes is the maximum memory of a tracker beyond its own size.
 const TrackerBytes = maxOpenRanges * int(unsafe.Sizeof(spanRange{}))
 
-// NewSettlementTracker returns a tracker for a new publisher, which records how many of its spans were
-// delivered or given up. If f is not nil and has a free record, the tracker saves its numbers there, so that
-// the next daemon can read them.
+// NewSettlementTracker returns a tracker for a new publisher. The tracker counts how many of the publisher's spans
+// are received, and how many of these are delivered or given up. It saves both numbers in a record of the recovery
+// file f, which the next daemon reads after a crash. Without a file, or a free record in it, the tracker saves
+// nothing.
 func NewSettlementTracker(f *File) *SettlementTracker {
 	s := &SettlementTracker{}
 	if f == nil || f.isUnwritable.Load() {
@@ -89,22 +89,24 @@ func (s *SettlementTracker) Token() string {
 	return fmt.Sprintf("%s-%x", s.file.name, s.id)
 }
 
-// Cycle returns the last cycle that the publisher was in.
+// Cycle returns the last cycle that the publisher has entered. It must have entered one.
 func (s *SettlementTracker) Cycle() uint64 { return s.cyclePlusOne.Load() - 1 }
+
+// hasCycle reports whether the publisher has entered a cycle.
+func (s *SettlementTracker) hasCycle() bool { return s.cyclePlusOne.Load() > 0 }
 
 // EnterCycle records that spans from now on are counted in the given cycle (an export interval, or a
 // part of one). Spans received before belong to the cycle of the previous call. If both cycles are the
 // same, EnterCycle does nothing.
 func (s *SettlementTracker) EnterCycle(cycle uint64) {
-	cyclePlusOne := cycle + 1 // 0 would mean that there is no cycle
-	isSameCycle := s.cyclePlusOne.Load() == cyclePlusOne
+	isSameCycle := s.hasCycle() && s.Cycle() == cycle
 	if isSameCycle {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.endCycle()
-	s.cyclePlusOne.Store(cyclePlusOne)
+	s.cyclePlusOne.Store(cycle + 1)
 	s.save()
 }
 
@@ -157,8 +159,8 @@ func (s *SettlementTracker) Receive(spans uint64) {
 // Received returns the number of spans that the publisher has received. Any goroutine can call it.
 func (s *SettlementTracker) Received() uint64 { return s.received.Load() }
 
-// SettleBefore records that all spans in cycles (export intervals) before the given one are delivered or
-// given up. It returns the total number of such spans of the publisher.
+// SettleBefore records that all spans in cycles (export intervals) before the given one are settled, that is
+// delivered or given up. It returns how many spans of the publisher are settled.
 func (s *SettlementTracker) SettleBefore(cycle uint64) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,9 +172,7 @@ func (s *SettlementTracker) SettleBefore(cycle uint64) uint64 {
 		s.settled = s.openRanges[0].lastSpan
 		s.openRanges = slices.Delete(s.openRanges, 0, 1)
 	}
-	cyclePlusOne := s.cyclePlusOne.Load()
-	areAllSettled := cyclePlusOne <= cycle // the last cycle is before the given one
-	if areAllSettled {
+	if s.hasCycle() && s.Cycle() < cycle { // all spans so far are in cycles before the given one
 		s.settled = s.received.Load()
 	}
 	if s.settled != previous {
@@ -204,8 +204,7 @@ func (s *SettlementTracker) countUnsettled() {
 		s.file.Count(r.lastCycle, Socket, r.lastSpan-counted)
 		counted = r.lastSpan
 	}
-	hasCycle := s.cyclePlusOne.Load() > 0
-	if hasCycle {
+	if s.hasCycle() {
 		s.file.Count(s.Cycle(), Socket, s.received.Load()-counted)
 	}
 }
