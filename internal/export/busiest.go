@@ -80,10 +80,14 @@ type BusyOrigin struct {
 // busiestReader computes the busiest aggregates of sealed cycles. It reuses its sketches and is not
 // safe for concurrent use.
 type busiestReader struct {
-	sketch, errorSketch sketch.Sketch // scratch, empty between uses
-	bins, errorBins     []bin
+	mappings []mapping.IndexMapping // from bins to durations, by MappingID of the sealed cycle
+
+	// Memory that is reused for each row.
+	sketch, errorSketch sketch.Sketch // durations of all its spans, and of those with an error; empty between rows
 	runs                []sketch.Run
-	mappings            []mapping.IndexMapping // of the sealed cycle, by MappingID
+
+	// Memory that is reused for each key: the non-empty bins of all its rows.
+	bins, errorBins []bin
 }
 
 // bin is a non-empty bin of a sketch, with the duration that represents it.
@@ -200,7 +204,7 @@ func (r *busiestReader) addCounts(k *BusyKey, rows []*Row) {
 		k.Hits += row.Hits
 		k.Errors += row.Errors
 		row.ReadOK(&r.sketch)
-		row.ReadErrors(&r.sketch) // r.sketch has all spans
+		row.ReadErrors(&r.sketch) // r.sketch contains all spans
 		row.ReadErrors(&r.errorSketch)
 		r.bins = r.moveBins(r.bins, &r.sketch, row.Mapping())
 		r.errorBins = r.moveBins(r.errorBins, &r.errorSketch, row.Mapping())
@@ -266,9 +270,9 @@ func latencyCurve(bins []bin) []uint64 {
 	return columns
 }
 
-// curveColumn returns the index of the column of a latency curve that counts a duration. The curve has
-// columnsPerDecade columns for each factor of ten, and begins with curveFirstNanos. Shorter durations are in the
-// first column, durations beyond the end in the last.
+// curveColumn returns the column of a latency curve that contains a duration, from 0 to curveColumns-1. The curve has
+// columnsPerDecade columns for each factor of ten, and begins at curveFirstNanos. Shorter durations are in the first
+// column. Durations after the end of the curve are in the last column.
 func curveColumn(nanoseconds float64) int {
 	if nanoseconds <= curveFirstNanos {
 		return 0

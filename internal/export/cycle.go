@@ -192,10 +192,10 @@ func (o *openCycles) removeUpTo(lastNumber uint64) []openCycle {
 	return removed
 }
 
-// subtractDelivered removes delivered spans from the open cycles (export intervals with undelivered spans) up to
-// lastNumber, and returns their number. undelivered is the maximum number of spans that remain in these cycles. They
-// are assumed to be in the oldest ones.
-func (o *openCycles) subtractDelivered(lastNumber, undelivered uint64) (delivered uint64) {
+// removeAllBut removes delivered spans from the open cycles (export intervals with undelivered spans) up to lastNumber,
+// and returns the number of removed spans. The given number of undelivered spans remain. The destination does not
+// report which cycles contain them, so they are assumed to be in the oldest cycles.
+func (o *openCycles) removeAllBut(undelivered, lastNumber uint64) (delivered uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	cycles := o.cyclesUpTo(lastNumber)
@@ -268,20 +268,20 @@ func (o *openCycles) mergeOldest(limit int) (removed []openCycle) {
 	return removed
 }
 
-// subtractLost subtracts lost spans and values, which will never be delivered, from the open cycles (export intervals
-// with undelivered spans) up to lastNumber, oldest first. It returns the subtracted amount, which is less than lost if
-// the cycles have fewer spans or values.
-func (o *openCycles) subtractLost(lastNumber uint64, lost Amount) (subtracted Amount) {
+// removeLost removes spans and values that will never be delivered from the open cycles (export intervals with
+// undelivered spans) up to lastNumber. It begins with the oldest cycle. It returns the removed amount, which is less
+// than lost if the cycles contain fewer spans or values.
+func (o *openCycles) removeLost(lastNumber uint64, lost Amount) (removed Amount) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	cycles := o.cyclesUpTo(lastNumber)
 	for i := range cycles {
 		cycle := &cycles[i]
-		lostInCycle := lost.minus(subtracted).atMost(cycle.amount)
+		lostInCycle := lost.minus(removed).atMost(cycle.amount)
 		cycle.amount = cycle.amount.minus(lostInCycle)
-		subtracted = subtracted.plus(lostInCycle)
+		removed = removed.plus(lostInCycle)
 	}
-	return subtracted
+	return removed
 }
 
 // settleUpTo marks the open cycles (export intervals with undelivered spans) up to lastNumber as settled: if the
@@ -327,23 +327,34 @@ func (o *openCycles) oldestSealed() (sealed time.Time, isAnyOpen bool) {
 
 // snapshot is the set of payloads with all running totals after one cycle. So it contains the spans
 // of that cycle and of all earlier ones. If all payloads are accepted, the open cycles up to the
-// snapshot are settled. If a payload is not accepted, they stay open with the spans that it may
-// contain, because the next snapshot contains these again.
+// snapshot are settled. If a payload is not accepted, these cycles stay open with the spans of the
+// payload, because the next snapshot contains the spans again. A snapshot is complete when all
+// payloads are encoded and have an outcome.
 type snapshot struct {
 	number uint64
 
 	mu               sync.Mutex
-	pendingPayloads  int    // payloads without an outcome, plus one until all payloads are encoded
+	isEncoded        bool   // all payloads are encoded
+	pendingPayloads  int    // encoded payloads without an outcome
 	hasFailed        bool   // a payload was not accepted
 	undeliveredSpans uint64 // maximum number of spans in the payloads that were not accepted
 	rejectedSpans    uint64 // spans of accepted payloads that the destination rejected
 }
 
-// addPendingPayload adds one to s.pendingPayloads.
+// addPendingPayload records that a payload of the snapshot was encoded.
 func (s *snapshot) addPendingPayload() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pendingPayloads++
+}
+
+// endEncoding records that all payloads of the snapshot are encoded. It returns true if this completes the snapshot,
+// because all payloads have outcomes already.
+func (s *snapshot) endEncoding() (isComplete bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.isEncoded = true
+	return s.pendingPayloads == 0
 }
 
 // payloadOutcome is the outcome of one payload of a snapshot. The zero value means accepted.
@@ -354,8 +365,9 @@ type payloadOutcome struct {
 }
 
 // recordOutcome records the outcome of one payload of the snapshot: whether it has failed, and how many of its spans
-// were not delivered or were rejected. It returns true if the payload was the last one without an outcome.
-func (s *snapshot) recordOutcome(o payloadOutcome) (isLast bool) {
+// were not delivered or were rejected. It returns true if this completes the snapshot: all its payloads are encoded, and
+// have an outcome.
+func (s *snapshot) recordOutcome(o payloadOutcome) (isComplete bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if o.hasFailed {
@@ -364,5 +376,5 @@ func (s *snapshot) recordOutcome(o payloadOutcome) (isLast bool) {
 	s.undeliveredSpans += o.undeliveredSpans
 	s.rejectedSpans += o.rejectedSpans
 	s.pendingPayloads--
-	return s.pendingPayloads == 0
+	return s.isEncoded && s.pendingPayloads == 0
 }

@@ -170,16 +170,6 @@ func (p *Payload) HasRunningTotals() bool { return p.amount() == (Amount{}) }
 
 func (p *Payload) amount() Amount { return Amount{p.Spans, p.Values} }
 
-// expectOutcome counts a new payload as pending: in its snapshot, the set of payloads with all running totals, if it
-// belongs to one, and otherwise in its cycle, the export interval whose spans it contains.
-func (p *Payload) expectOutcome() {
-	if p.snapshot != nil {
-		p.snapshot.addPendingPayload()
-		return
-	}
-	p.cycle.addPendingPart()
-}
-
 // undeliveredSpans returns the maximum number of spans in the payload that the destination may lack, for a payload of
 // running totals.
 func (p *Payload) undeliveredSpans() (sum uint64) {

@@ -109,7 +109,7 @@ func (f *Flusher) mergeAndDeliver(sealed *aggregate.Sealed, state *cycleState, d
 	for _, d := range destinations {
 		d.accept(c)
 	}
-	f.merger.Forget() // sealed, which the caller releases
+	f.merger.Forget() // the caller releases sealed, so the merger must not refer to it
 }
 
 // addPending counts the spans and values of a cycle, one export interval, as pending at each destination. It returns

@@ -54,7 +54,7 @@ func (d *pullDestination) publish(c *Cycle) Encoded {
 	cycle.FirstUnsettled = d.scrapes.open.firstUndelivered(c.Cycle)
 	d.scrapes.add(c, d.cfg.RetryAge) // before Publish, because then a scrape can contain the cycle
 	encoded := d.exporter.Pull.Publish(&cycle)
-	lost := d.scrapes.open.subtractLost(c.Cycle, encoded.lost())
+	lost := d.scrapes.open.removeLost(c.Cycle, encoded.lost())
 	recordUnencodable(d.cfg.Log, d.stats, &d.exporter, c, lost)
 	return encoded
 }

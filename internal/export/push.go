@@ -98,6 +98,7 @@ func (d *pushDestination) encode(c *Cycle, entry *Flush, now time.Time) Encoded 
 		return d.encodeSnapshot(&cycle, entry, now)
 	}
 	encoded := d.exporter.Push.Encode(&cycle, func(p *Payload) {
+		cycle.state.addPendingPart()
 		d.enqueue(p, &cycle, entry, now)
 	})
 	recordUnencodable(d.cfg.Log, d.stats, &d.exporter, &cycle, encoded.lost())
@@ -108,19 +109,22 @@ func (d *pushDestination) encode(c *Cycle, entry *Flush, now time.Time) Encoded 
 // creation time now. It counts spans that could not be encoded as unsent.
 func (d *pushDestination) encodeSnapshot(c *Cycle, entry *Flush, now time.Time) Encoded {
 	snap := d.beginSnapshot(c, now)
-	snap.addPendingPayload() // keeps the snapshot pending until all payloads are encoded
 	encoded := d.exporter.Push.Encode(c, func(p *Payload) {
 		p.snapshot = snap
+		snap.addPendingPayload()
 		d.enqueue(p, c, entry, now)
 	})
-	lost := d.open.subtractLost(snap.number, encoded.lost())
+	lost := d.open.removeLost(snap.number, encoded.lost())
 	recordUnencodable(d.cfg.Log, d.stats, &d.exporter, c, lost)
-	d.recordSnapshotOutcome(snap, payloadOutcome{}) // ends what addPendingPayload began
+	isComplete := snap.endEncoding() // if all payloads have outcomes already
+	if isComplete {
+		d.finishSnapshot(snap)
+	}
 	return encoded
 }
 
-// removeQueuedGraph removes the payloads of the service graph from the queue, because those of the next cycle replace
-// them.
+// removeQueuedGraph removes the payloads of the service graph from the queue, because the payloads of the next export
+// interval contain a newer graph.
 func (d *pushDestination) removeQueuedGraph() {
 	for _, p := range d.queue.removeGraph() {
 		d.stats.recordResult(p, ResultSuperseded)
@@ -128,7 +132,7 @@ func (d *pushDestination) removeQueuedGraph() {
 			d.recordUnaccepted(p)
 			continue
 		}
-		p.cycle.resolvePart(nil)
+		p.cycle.resolvePart(nil) // no error for waiting clients: other payloads contain the spans
 	}
 }
 
@@ -229,12 +233,11 @@ func (d *pushDestination) wrapError(err error) error {
 
 // enqueue adds the payload p to the queue, and notifies the sender. p was created at now, and contains spans of the
 // cycle c. If the queue then exceeds its limits, enqueue removes the oldest payloads, and records them as lost.
-// entry is the entry for the cycle in the history.
+// entry is the entry for the cycle in the history. The caller has counted p as pending in its snapshot or cycle.
 func (d *pushDestination) enqueue(p *Payload, c *Cycle, entry *Flush, now time.Time) {
 	p.cycle = c.state
 	p.flush = entry
 	p.created = now
-	p.expectOutcome()
 	p.sequence = d.sequence
 	d.sequence++
 	d.stats.recordPayload(p)
@@ -253,7 +256,7 @@ func (d *pushDestination) recordAccepted(p *Payload, rejectedSpans uint64) {
 	}
 	isRunningTotals := p.snapshot != nil
 	if isRunningTotals {
-		d.recordSnapshotAccepted(p.snapshot, rejectedSpans, err) // its spans are delivered with the last payload
+		d.recordSnapshotAccepted(p.snapshot, rejectedSpans, err)
 		return
 	}
 	d.stats.recordDelivered(p.amount(), rejectedSpans)
@@ -308,24 +311,31 @@ func (d *pushDestination) recordReplaced(payloads ...*Payload) {
 // recordUnaccepted records that the destination has not accepted a payload of running totals. Its spans stay pending,
 // because the payloads of the next cycle contain them again.
 func (d *pushDestination) recordUnaccepted(p *Payload) {
-	hasSpans := !p.IsGraph // the service graph only counts spans again that other payloads contain
-	d.recordSnapshotOutcome(p.snapshot, payloadOutcome{hasFailed: hasSpans, undeliveredSpans: p.undeliveredSpans()})
+	outcome := payloadOutcome{hasFailed: true, undeliveredSpans: p.undeliveredSpans()}
+	if p.IsGraph {
+		outcome = payloadOutcome{} // no span is undelivered, because other payloads contain the spans of the graph
+	}
+	d.recordSnapshotOutcome(p.snapshot, outcome)
 }
 
-// recordSnapshotOutcome records whether one payload of a snapshot was delivered. A snapshot is the set of payloads with
-// all running totals after an export interval. After its last payload, the spans that were delivered are counted.
+// recordSnapshotOutcome records the outcome of one payload of a snapshot, the set of payloads with all running totals
+// after an export interval. If it is the last outcome, the delivered spans are counted.
 func (d *pushDestination) recordSnapshotOutcome(s *snapshot, o payloadOutcome) {
-	isLast := s.recordOutcome(o)
-	if !isLast {
+	isComplete := s.recordOutcome(o)
+	if isComplete {
+		d.finishSnapshot(s)
+	}
+}
+
+// finishSnapshot counts the delivered spans after all payloads of a snapshot have an outcome. If one of these payloads
+// was not accepted, its spans stay pending, because the next snapshot contains them again.
+func (d *pushDestination) finishSnapshot(s *snapshot) {
+	if !s.hasFailed {
+		d.recordSnapshotDelivered(s)
 		return
 	}
-	if s.hasFailed {
-		// The undelivered spans stay in the open cycles, because the next snapshot contains them again.
-		deliveredSpans := d.open.subtractDelivered(s.number, s.undeliveredSpans)
-		d.stats.recordDelivered(Amount{Spans: deliveredSpans}, s.rejectedSpans)
-		return
-	}
-	d.recordSnapshotDelivered(s)
+	deliveredSpans := d.open.removeAllBut(s.undeliveredSpans, s.number)
+	d.stats.recordDelivered(Amount{Spans: deliveredSpans}, s.rejectedSpans)
 }
 
 // recordSnapshotDelivered records that a snapshot of the running totals was delivered. It counts the spans of all

@@ -1,0 +1,96 @@
+package export
+
+import (
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/logging/ratelog"
+)
+
+// Minimum intervals between log lines about outcomes of the same kind, and about warnings of accepted
+// payloads.
+const (
+	logInterval     = 10 * time.Second
+	warningInterval = time.Hour
+)
+
+// outcomeLog logs a line when the outcome of attempts changes, but not while it stays the same.
+type outcomeLog struct {
+	log, warnings *slog.Logger
+	name          string // name of the destination
+	isCumulative  bool   // payloads that are not accepted are repeated by the next
+
+	last          outcomeKind // used only by the sender
+	hasLoggedLoss atomic.Bool // a line about a dropped payload was logged since the last success
+}
+
+// outcomeKind is the part of an outcome whose changes are logged.
+type outcomeKind struct {
+	outcome             Outcome
+	isSilent            bool // there was no response
+	isPartiallyRejected bool
+}
+
+func newOutcomeLog(log *slog.Logger, x Exporter) *outcomeLog {
+	return &outcomeLog{
+		log: ratelog.New(log, logInterval, ""), warnings: ratelog.New(log, warningInterval, ""),
+		name: x.Name, isCumulative: x.Cumulative,
+	}
+}
+
+// logAttempt logs the result of an attempt to deliver a payload, if it differs from the result of the previous attempt. It
+// also logs the warnings of accepted payloads. queued is the number of waiting payloads, and pending the number of spans that
+// are not delivered yet.
+func (l *outcomeLog) logAttempt(p *Payload, a Attempt, queued int, pending uint64) {
+	isFullyAccepted := a.Outcome == OutcomeAccepted && a.Rejected == 0
+	if isFullyAccepted && a.Err != nil {
+		l.warnings.Warn(l.name+" accepts payloads with a warning", "warning", a.Err)
+	}
+	current := outcomeKind{outcome: a.Outcome, isSilent: a.Silent, isPartiallyRejected: a.Rejected > 0}
+	hasChanged := current != l.last
+	l.last = current
+	if !hasChanged || a.Outcome == OutcomeNotWanted { // the exporter logs OutcomeNotWanted itself
+		return
+	}
+	if isFullyAccepted {
+		l.hasLoggedLoss.Store(false)
+		l.log.Info(l.name+" accepts payloads again", "queued_payloads", queued, "pending_spans", pending)
+		return
+	}
+	isRunningTotals := l.isCumulative || p.IsGraph // the next payload includes the spans of this one
+	l.logFailure(a, isRunningTotals)
+}
+
+// logFailure logs an attempt whose payload was not accepted, or of which the destination has rejected a part.
+// isRunningTotals is true if the next payload includes the spans of this one.
+func (l *outcomeLog) logFailure(a Attempt, isRunningTotals bool) {
+	switch {
+	case a.Outcome == OutcomeAccepted:
+		l.log.Error(l.name+" rejects a part of the payloads; its spans are lost", "error", a.Err)
+	case a.Outcome == OutcomeNotYet && a.Silent:
+		l.log.Warn(l.name+" is unreachable; payloads are queued and retried", "error", a.Err)
+	case a.Outcome == OutcomeNotYet:
+		l.log.Warn(l.name+" responds but rejects payloads for now; they are queued and retried", "error", a.Err)
+	case a.Outcome == OutcomeRefused && isRunningTotals:
+		l.log.Error(l.name+" rejects payloads; the next payload includes their spans", "error", a.Err)
+	case a.Outcome == OutcomeRefused:
+		l.log.Error(l.name+" rejects payloads; their spans are lost", "error", a.Err)
+	case a.Outcome == OutcomeUnknown:
+		l.log.Warn(l.name+" did not respond; it may have counted the payload, so it is not sent again", "error", a.Err)
+	}
+}
+
+// logLost logs that a payload was dropped because it could not be delivered in time. It logs only the first such
+// payload after a success. It ignores payloads of the service graph, because the next one contains the same edges.
+func (l *outcomeLog) logLost(reason Reason, p *Payload) {
+	isGivenUp := reason.result() == ResultGivenUp
+	if !isGivenUp || p.IsGraph {
+		return
+	}
+	isFirst := l.hasLoggedLoss.CompareAndSwap(false, true)
+	if isFirst {
+		l.log.Warn("dropping payloads until the "+l.name+" accepts them again",
+			"reason", string(reason), "spans", p.Spans, "tries", p.tries, "error", p.lastErr)
+	}
+}
