@@ -1,9 +1,12 @@
 package admit
 
 import (
+	"sync"
 	"sync/atomic"
 
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/span/slo"
 	"golang.org/x/sys/cpu"
 )
 
@@ -21,6 +24,41 @@ type totals struct {
 	normalised   atomic.Uint64 // keys whose labels were normalized
 
 	withoutObjective atomic.Uint64 // spans that a tracer has counted itself, so that a matching objective could not
+	objectives       objectiveTotals
+}
+
+// objectiveTotals counts the spans of objectives in all cycles.
+type objectiveTotals struct {
+	mu     sync.Mutex
+	counts slo.Counts
+}
+
+func (o *objectiveTotals) add(counts slo.Counts) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.counts.Add(counts)
+}
+
+// stats returns a copy of the counts of each objective.
+func (o *objectiveTotals) stats(objectives *slo.List) (all []ObjectiveStats) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for i, name := range objectives.Names() {
+		all = append(all, ObjectiveStats{name, o.counts[i]})
+	}
+	return all
+}
+
+// ObjectiveStats is the number of spans that an objective has counted.
+type ObjectiveStats struct {
+	Name string
+	slo.Count
+}
+
+// addObjectives adds spans that objectives count to a cycle, and to the totals.
+func (s *Publishers) addObjectives(cycle *aggregate.Cycle, counts slo.Counts) {
+	cycle.AddObjectives(counts)
+	s.totals.objectives.add(counts)
 }
 
 // tally counts the spans of an entry, or their values, by outcome.
@@ -115,6 +153,7 @@ type Stats struct {
 	// WithoutObjective is the number of spans that an objective did not count, because a tracer has counted them itself,
 	// and the objective has a threshold.
 	WithoutObjective uint64
+	Objectives       []ObjectiveStats
 	KeysDecoded      uint64
 	KeysUncached     uint64
 	KeysUnnumbered   uint64

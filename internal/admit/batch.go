@@ -112,7 +112,7 @@ func (p *Publisher) countGroup(cycle *aggregate.Cycle, g *aggregate.Group) {
 	}
 	counts := make(slo.Counts, objectives.Len())
 	isComplete := counts.AddGroup(objectives, matching, g.Hits, g.Counts.Errors)
-	cycle.AddObjectives(counts)
+	p.shared.addObjectives(cycle, counts)
 	if !isComplete {
 		p.shared.totals.withoutObjective.Add(g.Spans)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/span/ignore"
 	"github.com/spanstatsd/spanstatsd/internal/span/slo"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
@@ -81,6 +82,12 @@ func TestObjectives_CountMatchingSpans(t *testing.T) {
 	if got := sum(); !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
+	stats := h.Stats()
+	for i, o := range stats.Objectives {
+		if o.Name != []string{"checkout", "all", "prod"}[i] || o.Count != want[i] {
+			t.Errorf("the statistics have %+v, want %v", o, want[i])
+		}
+	}
 }
 
 // Objectives match names that lose their label because of a budget.
@@ -103,10 +110,14 @@ func TestObjectives_IgnoreBudgets(t *testing.T) {
 	}
 }
 
-// A dropped batch is not counted, and an ignored span neither. A batch that is published after several attempts is counted once.
+// Neither dropped batches nor ignored spans are counted.
 func TestObjectives_CountPublishedSpans(t *testing.T) {
-	h, sum := withObjectives(t, func(_ *Config, a *aggregate.Config) { a.Drainers, a.RingSlots = 1, 1024 }, "all: service=shop, 99%")
+	h, sum := withObjectives(t, func(c *Config, a *aggregate.Config) {
+		a.Drainers, a.RingSlots = 1, 1024
+		c.Ignore, _ = ignore.Parse([]string{"resource=GET /healthz"})
+	}, "all: service=shop, 99%")
 	p := h.NewPublisher(span.Origin{Service: "shop"})
+	h.offer(p, withSpan(request("GET /healthz"), 1, 0, 1))
 	published := 0
 	for range 2000 { // the rings are not drained yet
 		if _, ok := h.offer(p, withSpan(request("GET /"), 1, 0, 1)); ok {

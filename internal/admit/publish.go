@@ -358,7 +358,7 @@ func (p *Publisher) publish(entry *entry) {
 		}
 	}
 	if b.hasObjectives {
-		p.cycleGuard.Cycle().AddObjectives(b.objectives)
+		p.shared.addObjectives(p.cycleGuard.Cycle(), b.objectives)
 	}
 	entry.spans.ignored += uint64(b.ignored)
 	entry.values.ignored += uint64(b.ignoredValues)

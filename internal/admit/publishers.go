@@ -86,10 +86,12 @@ func New(config Config) (*Publishers, error) {
 	if err := config.Check(); err != nil {
 		return nil, err
 	}
-	return &Publishers{
+	s := &Publishers{
 		config: config, stopped: make(chan struct{}),
 		keyMemory: newKeyMemory(config.MaxKeyBytesInAll, config.Connections),
-	}, nil
+	}
+	s.totals.objectives.counts = make(slo.Counts, config.Objectives.Len())
+	return s, nil
 }
 
 // MaxBatch returns the limit on snapshots per batch of a connection.
@@ -119,7 +121,11 @@ func (s *Publishers) isStopped() bool {
 }
 
 // Stats returns the outcomes of the spans of all publishers.
-func (s *Publishers) Stats() Stats { return s.totals.stats() }
+func (s *Publishers) Stats() Stats {
+	stats := s.totals.stats()
+	stats.Objectives = s.totals.objectives.stats(s.config.Objectives)
+	return stats
+}
 
 // isAlone reports whether only one publisher is open, so that the rings are not shared.
 func (s *Publishers) isAlone() bool { return s.open.Load() == 1 }
@@ -141,6 +147,7 @@ func (c *Config) PublisherBytes(drainers int) int {
 		fixedBytes         = int(unsafe.Sizeof(Publisher{})) + emptyKeyTableBytes + guardAndRouteBytes
 	)
 	batchBytes := c.MaxBatch * SpanBytes
-	bytes := fixedBytes + drainers*bytesPerDrainer + batchBytes
+	objectiveBytes := c.Objectives.Len() * int(unsafe.Sizeof(slo.Count{}))
+	bytes := fixedBytes + drainers*bytesPerDrainer + batchBytes + objectiveBytes
 	return bytes + bytes/8 // the allocator's size classes can add an eighth
 }

@@ -51,6 +51,23 @@ type Spans struct {
 	Early         uint64            `json:"early"`
 	ClientLost    map[string]uint64 `json:"client_lost"`
 	LostToCrashes recovery.Losses   `json:"lost_to_crashes"`
+	Objectives    []Objective       `json:"objectives"`
+}
+
+// Objective is a service level objective with the number of spans that it has counted.
+type Objective struct {
+	Name   string  `json:"name"`
+	Events float64 `json:"events"`
+	Good   float64 `json:"good_events"`
+}
+
+// objectives returns the objectives in the order of their flags.
+func (s *snapshot) objectives() []Objective {
+	all := []Objective{}
+	for _, o := range s.admit.Objectives {
+		all = append(all, Objective{o.Name, o.Events, o.Good})
+	}
+	return all
 }
 
 // Memory is the maximum memory of the configuration, and the limit for it.
@@ -74,7 +91,7 @@ func readStatus(c *Config, p *probes, started time.Time) Status {
 		},
 		Spans: Spans{
 			Accounting: s.accounting(), Collapsed: s.admit.Collapsed, Renamed: s.admit.Renamed, Late: s.lateSpans, Early: s.earlySpans,
-			ClientLost: s.ingest.ClientLost, LostToCrashes: c.CrashLosses(),
+			ClientLost: s.ingest.ClientLost, LostToCrashes: c.CrashLosses(), Objectives: s.objectives(),
 		},
 		Interval: interval(c, &s), Senders: senders(c, &s), Delivery: delivery(c, &s),
 		Memory:  MemoryOf(c.Memory, c.MemoryLimit, c.Preset),

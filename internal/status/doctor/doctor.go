@@ -101,6 +101,7 @@ func Diagnose(s *status.Status, version string) Findings {
 	f.checkDoubleCounting(s)
 	f.checkDestinations(s)
 	f.checkAccounting(s)
+	f.checkObjectives(s)
 	f.checkLimits(s)
 	return f
 }

@@ -89,6 +89,9 @@ func TestLook_EachFinding(t *testing.T) {
 			doctor.Notice, "accounting: `tenant.id` of service `shop` wanted about 4,100 values, its budget is 200",
 			func(s *status.Status) { s.Overflow = overflow(4104) },
 		},
+		{doctor.Notice, "objectives: checkout has counted no span, although 7 others were counted", func(s *status.Status) {
+			s.Objectives = []status.Objective{{Name: "checkout"}}
+		}},
 		{
 			doctor.Notice, "accounting: 3 more labels exceeded their budgets",
 			func(s *status.Status) { s.Overflow = &registry.Overflow{LabelsNotMeasured: 3} },
