@@ -50,7 +50,7 @@ type keyTruncator struct {
 // would ignore the rest. The copy is valid until the next call.
 func (t *keyTruncator) truncate(k *Key) *Key {
 	t.key = *k
-	for label := range span.FirstList { // the labels that are texts, not lists
+	for label := range span.EndOfTexts { // the labels that are texts, not lists of tags
 		text := t.key.Text(label)
 		*text = truncateLabel(*text, label)
 	}

@@ -21,7 +21,8 @@ const (
 	// WholeKey is not a label. It identifies the loss of all labels of a key.
 	WholeKey
 
-	FirstList  = LabelPeerTag    // labels below it are texts
+	EndOfTexts = LabelPeerTag    // labels below it are texts
+	FirstList  = EndOfTexts      // label of the first list of tags
 	EndOfLists = LabelHTTPStatus // labels below it are texts or lists
 	LabelCount = int(WholeKey)   // number of labels of all kinds
 )

@@ -20,7 +20,7 @@ func (k *Key) Normalize(lang string) (changed bool) {
 
 // NormalizeLabels is like Normalize, but does not sort the tags.
 func (k *Key) NormalizeLabels(lang string) (changed bool) {
-	for l := range FirstList {
+	for l := range EndOfTexts {
 		text := k.Text(l)
 		if l.IsNormal(*text) {
 			continue
