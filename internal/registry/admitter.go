@@ -23,32 +23,30 @@ import (
 // memory.
 type admitter struct {
 	*tables
-	originID         OriginID
-	origin           *origin
-	spans            uint64 // number of spans with the key that the call stands for
-	encodedKey       encodedKey
-	pending          []pendingLabel // labels of the key that are new in this interval
-	sentTexts        []uint64       // hashes of the key's status and texts as the client sent them
-	sentTags         []uint64       // hashes of the key's tags as the client sent them
-	masks            []sentMask     // masks of the key's labels, whether used or not
-	hashesWithoutRow []uint64       // of the key and its labels, as far as they got no row
-	lastLost         lostLabel      // last label of the key that got no row
-	admission        Admission      // result so far
-	scratch          []byte         // texts built for the key; overwritten by the next one
-	tagValues        []*tagValues   // memory for pending tag keys, reused by the next key
-	tagValuesInUse   int            // number of tagValues in use
+	originID       OriginID
+	origin         *origin
+	spans          uint64 // number of spans with the key that the call stands for
+	encodedKey     encodedKey
+	pending        []pendingLabel // labels of the key that are new in this interval
+	sentTexts      []uint64       // hashes of the key's status and texts as the client sent them
+	sentTags       []uint64       // hashes of the key's tags as the client sent them
+	masks          []sentMask     // masks of the key's labels, whether used or not
+	withoutRow     []uint64       // hashes of labels and keys that got no row; filter records their use
+	lastLost       lostLabel      // last label of the key that got no row
+	admission      Admission      // result so far
+	scratch        []byte         // texts built for the key; overwritten by the next one
+	tagValues      []*tagValues   // memory for the budgets of new tag keys, reused by the next key
+	tagValuesInUse int            // number of elements of tagValues that the current key uses
 }
 
-// pendingLabel is a label of the current key that is new in this interval. If the key is admitted,
-// the label gets an ID and takes a row of its budget.
+// pendingLabel is a label of the current key that is new in this interval. If the key gets a row, the
+// label gets an ID. Unless labelValue.isBlocked is set, the label then takes one row of a share, a part
+// of a budget.
 type pendingLabel struct {
 	labelValue
-	budget *budget     // nil for a collapsed tag, which takes no row
-	share  rowPriority // share of the budget that the row is taken from
+	budget *budget     // nil if isBlocked is set
+	share  rowPriority // index in budget.shares; unused if isBlocked is set
 }
-
-// takesRow reports whether the label is counted in a budget, a limit on distinct values.
-func (p *pendingLabel) takesRow() bool { return p.budget != nil }
 
 // admit returns the row, a set of counters, in which the spans of a key are counted. A key that is new in
 // this interval gets a row of its own if the limits allow it. Otherwise its spans are counted in a row
@@ -63,11 +61,11 @@ func (a *admitter) admit(id OriginID, key *span.Key, spans uint64) Admission {
 		return a.admitToRow(row)
 	}
 	priority := a.priorityOf(hash) // some rows are reserved for keys that were used in the previous interval
-	budgetSource, hasFreeRow := a.rowBudget.find(a.origin, priority)
+	source, hasFreeRow := a.rowBudget.findFreeRow(a.origin, priority)
 	if !hasFreeRow {
 		return a.admitToOverflowRow(hash, key.Measure)
 	}
-	row = a.addRow(hash, priority, budgetSource)
+	row = a.addRow(hash, priority, source)
 	return a.admitToRow(row)
 }
 
@@ -95,7 +93,7 @@ func (a *admitter) reset(id OriginID, spans uint64) {
 	a.sentTexts = a.sentTexts[:0]
 	a.sentTags = a.sentTags[:0]
 	a.masks = a.masks[:0]
-	a.hashesWithoutRow = a.hashesWithoutRow[:0]
+	a.withoutRow = a.withoutRow[:0]
 	a.admission = Admission{}
 	a.scratch = a.scratch[:0]
 	a.tagValuesInUse = 0
@@ -122,8 +120,8 @@ func (a *admitter) admitToRow(row KeyID) Admission {
 		a.measureLostKey(sentKeyHash)
 	}
 	a.countMaskedLabels()
-	a.hashesWithoutRow = append(a.hashesWithoutRow, sentKeyHash)
-	a.admission.ReplacedValuesRecur = a.filter.recordUses(a.hashesWithoutRow)
+	a.withoutRow = append(a.withoutRow, sentKeyHash)
+	a.admission.ReplacedValuesRecur = a.filter.recordUses(a.withoutRow)
 	return a.admission
 }
 
@@ -153,10 +151,10 @@ func (a *admitter) admitToOverflowRow(hash uint64, measure span.Measure) Admissi
 		sentKeyHash = a.sentKeyHash()
 	}
 	a.measureLostKey(sentKeyHash)
-	a.hashesWithoutRow = append(a.hashesWithoutRow, hash, sentKeyHash)
+	a.withoutRow = append(a.withoutRow, hash, sentKeyHash)
 	a.loseNewLabels()
 	admission := a.overflowRow(a.originID, measure)
-	admission.ReplacedValuesRecur = a.filter.recordUses(a.hashesWithoutRow)
+	admission.ReplacedValuesRecur = a.filter.recordUses(a.withoutRow)
 	return admission
 }
 
@@ -164,8 +162,8 @@ func (a *admitter) admitToOverflowRow(hash uint64, measure span.Measure) Admissi
 func (a *admitter) loseNewLabels() {
 	for i := range a.pending {
 		newLabel := &a.pending[i]
-		if newLabel.takesRow() {
-			a.hashesWithoutRow = append(a.hashesWithoutRow, newLabel.hash)
+		if !newLabel.isBlocked {
+			a.withoutRow = append(a.withoutRow, newLabel.hash)
 			a.countKey(a.lostCounter(&newLabel.labelValue))
 		}
 	}
@@ -186,7 +184,7 @@ func (a *admitter) encodeKey(k *span.Key) {
 	status := a.resolveStatus(k.HTTPStatus)
 	facts := k.Facts() // whether the spans are trace roots, whether they are synthetic, and the measure
 	a.encodedKey = append(a.encodedKey, uint32(a.originID), status, facts)
-	for l := range span.FirstList { // the labels before FirstList are single texts
+	for l := range span.EndOfTexts { // the labels that are single texts
 		a.encodedKey = append(a.encodedKey, a.resolveText(l, *k.Text(l)))
 	}
 	for list := span.FirstList; list < span.EndOfLists; list++ {
@@ -194,9 +192,10 @@ func (a *admitter) encodeKey(k *span.Key) {
 	}
 }
 
-// encodeTags appends a list of tags to a.encodedKey: the number of tags, and their IDs. The IDs are sorted, so
-// keys that differ only in the order of their tags are equal. If several tags were replaced by the same tag, the
-// result contains it once.
+// encodeTags appends tags to a.encodedKey: the number of tags, and their IDs. The IDs are sorted, so keys that
+// differ only in the order of their tags are equal. If several tags were replaced by the same tag, a.encodedKey
+// contains that tag once. list is the label that the tags belong to: span.LabelPeerTag or
+// span.LabelAdditionalTag.
 func (a *admitter) encodeTags(list span.Label, tags []string) {
 	lengthIndex := len(a.encodedKey)
 	a.encodedKey = append(a.encodedKey, 0) // the number of tags, which is set below
@@ -234,7 +233,7 @@ func (a *admitter) resolveStatus(status uint32) labelID {
 
 // resolveText returns the ID of the text of a label, or of a mask such as "GET /users/{id}" that replaces
 // the text. It returns absentID if the text is empty. It returns blockedID, the ID of
-// "tracer_blocked_value", if the client sent that, or if the label has too many different values.
+// "tracer_blocked_value", if the client sent that text, or if the label has too many different values.
 func (a *admitter) resolveText(l span.Label, text string) labelID {
 	switch text {
 	case "":
@@ -244,7 +243,7 @@ func (a *admitter) resolveText(l span.Label, text string) labelID {
 		a.sentTexts = append(a.sentTexts, hashOfBlocked)
 		return blockedID
 	}
-	sent := a.newLabel(scopeKind(l), text)
+	sent := a.newLabel(l, text)
 	a.sentTexts = append(a.sentTexts, sent.hash)
 	id, ok := a.idOfTextOrMask(l, sent)
 	if !ok {
@@ -291,8 +290,8 @@ func (a *admitter) idOfTextElseMask(budget *budget, l span.Label, sent labelValu
 	return id, ok
 }
 
-// idOfMask returns the ID of the text that replaces a value of the label l: "GET /users/{id}" replaces
-// "GET /users/17". If there is nothing to replace, it returns the ID of the value itself. It returns false
+// idOfMask returns the ID of the mask that replaces a value of the label l: "GET /users/{id}" replaces
+// "GET /users/17". If the value has no mask, it returns the ID of the value itself. It returns false
 // if the budget, a limit on different values, is used up.
 func (a *admitter) idOfMask(budget *budget, l span.Label, sent labelValue) (id labelID, ok bool) {
 	masked, hasMask := a.maskOf(l, sent.text)
@@ -301,7 +300,7 @@ func (a *admitter) idOfMask(budget *budget, l span.Label, sent labelValue) (id l
 	}
 	a.recordMask(masked.hash)
 	a.admission.Masked |= setOf(l)
-	a.hashesWithoutRow = append(a.hashesWithoutRow, sent.hash) // the mask gets the row instead
+	a.withoutRow = append(a.withoutRow, sent.hash) // only the mask can get a row
 	return a.idOf(budget, masked)
 }
 
@@ -327,7 +326,7 @@ func (a *admitter) maskOf(l span.Label, text string) (masked labelValue, ok bool
 	if isTooLongForLabel || isTooLongForText {
 		return labelValue{}, false
 	}
-	return a.newLabel(scopeKind(l), maskText), true
+	return a.newLabel(l, maskText), true
 }
 
 // recordMask records the hash of the mask of the label value that was recorded last.
@@ -335,8 +334,14 @@ func (a *admitter) recordMask(hash uint64) {
 	a.masks = append(a.masks, sentMask{position: len(a.sentTexts) - 1, hash: hash})
 }
 
-// newLabel returns a label of the current origin. The label has no ID yet.
-func (a *admitter) newLabel(kind scopeKind, text string) labelValue {
+// newLabel returns a value of the label l, or a tag if l is a list of tags, for the current origin. It has no
+// ID yet.
+func (a *admitter) newLabel(l span.Label, text string) labelValue {
+	return a.newLabelOfKind(scopeKind(l), text)
+}
+
+// newLabelOfKind returns a label value, a tag or a tag key of the current origin, as kind says. It has no ID yet.
+func (a *admitter) newLabelOfKind(kind scopeKind, text string) labelValue {
 	name := labelName{scope{a.originID, kind}, text}
 	return labelValue{labelName: name, hash: a.origin.hashOf(name)}
 }
@@ -356,12 +361,13 @@ func (a *admitter) idOf(budget *budget, value labelValue) (id labelID, ok bool) 
 }
 
 // addPending adds a label value that is new in this interval to a.pending, the new values of the current key.
-// It returns a temporary ID, or false if the budget, a limit on different values, is used up.
+// It returns a temporary ID. It returns false if the budget has no free row for the value. A budget limits the
+// different values of a label: each of them takes one row.
 func (a *admitter) addPending(budget *budget, value labelValue) (id labelID, ok bool) {
-	priority := a.priorityOf(value.hash)
-	share, hasFreeRow := budget.find(priority, value.isMask, a.pending)
+	priority := a.priorityOf(value.hash) // some rows are reserved for values that were used in the previous interval
+	share, hasFreeRow := budget.findShareWithFreeRow(priority, value.isMask, a.pending)
 	if !hasFreeRow {
-		a.hashesWithoutRow = append(a.hashesWithoutRow, value.hash)
+		a.withoutRow = append(a.withoutRow, value.hash)
 		a.lastLost = lostLabel{value.hash, value.text}
 		return absentID, false
 	}
@@ -447,24 +453,25 @@ func (a *admitter) countLost(l span.Label, counter *uint64) {
 	a.countKey(counter)
 }
 
-// countKey adds the current key to a counter of keys, unless the call of CountSpans is for a key that Admit has
-// counted already.
+// countKey adds the current key to a counter of keys, unless Admit has counted it already. In that case the key
+// is admitted again for CountSpans, and stands for several spans.
 func (a *admitter) countKey(counter *uint64) {
-	isSample := a.spans > 1
-	if !isSample {
+	wasCounted := a.spans > 1
+	if !wasCounted {
 		*counter++
 	}
 }
 
 // resolveTag returns the ID of a tag "key:value". If the tag key has too many values in this interval, the
 // tag becomes "key:tracer_blocked_value". If the origin has too many tag keys, the whole tag becomes
-// "tracer_blocked_value". Either replacement is counted.
+// "tracer_blocked_value". Either replacement is counted. list is the label that the tag belongs to:
+// span.LabelPeerTag or span.LabelAdditionalTag.
 func (a *admitter) resolveTag(list span.Label, tag string) (id labelID, isReplaced bool) {
 	if tag == span.Blocked { // replaced by the client
 		a.sentTags = append(a.sentTags, hashOfBlocked)
 		return blockedID, true
 	}
-	sent := a.newLabel(scopeKind(list), tag)
+	sent := a.newLabel(list, tag)
 	a.sentTags = append(a.sentTags, sent.hash)
 	keyText, value, _ := strings.Cut(tag, ":")
 	keyID, hasKey := a.resolveTagKey(list, keyText)
@@ -497,10 +504,10 @@ func (a *admitter) idOfTag(list span.Label, tag labelValue, key, value string) (
 
 // resolveTagKey returns the ID of a tag key, such as "region" in the tag "region:eu". It returns false
 // if there are too many tag keys. A tag key that is new in this interval gets a budget, a limit on its
-// different values.
+// different values. list is the label that the tag belongs to: span.LabelPeerTag or span.LabelAdditionalTag.
 func (a *admitter) resolveTagKey(list span.Label, text string) (id labelID, ok bool) {
-	kind := tagKeyKind(list)
-	tagKey := a.newLabel(kind, text)
+	kind := tagKeyKind(list) // the tag keys of list are counted separately from its tags
+	tagKey := a.newLabelOfKind(kind, text)
 	id, ok = a.idOf(&a.origin.budgets[kind], tagKey)
 	if !ok {
 		return absentID, false
@@ -546,17 +553,17 @@ func (a *admitter) blockedTag(key string) string {
 }
 
 // resolveBlockedTag returns the ID of the tag "key:tracer_blocked_value", which replaces a tag if its tag key has
-// too many values. keyID and keyText are the ID and the text of the tag key. The replacement takes no row of the
-// budget for the values of the key.
+// too many different values. keyID and keyText are the ID and the text of the tag key. list is the label that
+// the tag belongs to. The limit on the values of a tag key does not apply to this tag.
 func (a *admitter) resolveBlockedTag(list span.Label, keyID labelID, keyText string) labelID {
-	blocked := a.newLabel(scopeKind(list), a.blockedTag(keyText))
+	blocked := a.newLabel(list, a.blockedTag(keyText))
 	id, isKnown := a.findAndRecordUse(&blocked)
 	if isKnown {
 		return id
 	}
 	blocked.tagKey = keyID
 	blocked.isBlocked = true
-	a.pending = append(a.pending, pendingLabel{labelValue: blocked}) // without a budget
+	a.pending = append(a.pending, pendingLabel{labelValue: blocked})
 	return a.lastPendingID()
 }
 
@@ -569,8 +576,9 @@ func (a *admitter) addPendingLabels() (bytes int) {
 		pending := &a.pending[i]
 		added := pending.labelValue.clone()
 		added.tagKey = finalID(added.tagKey, firstNewID)
-		if pending.takesRow() {
-			budget := a.finalBudget(pending.budget, &added)
+		if !added.isBlocked {
+			// This can be another budget than pending.budget, because clone copies the budget of a new tag key.
+			budget := a.budgetOf(&added)
 			budget.take(pending.share, added.isMask)
 		}
 		a.labels.add(added)
@@ -589,16 +597,6 @@ func finalID(id, firstNewID labelID) labelID {
 		return firstNewID + (id - pendingID)
 	}
 	return id
-}
-
-// finalBudget returns the budget, a limit on different values, that a new label counts against. A tag counts
-// against the budget of its tag key. That budget is not b if the tag key was new, too, because
-// addPendingLabels has copied it.
-func (a *admitter) finalBudget(b *budget, added *labelValue) *budget {
-	if added.isTag() {
-		return &a.labels.byID[added.tagKey].values.budget
-	}
-	return b
 }
 
 // keyHash returns a hash of the current key that is the same in every interval. It is made of the

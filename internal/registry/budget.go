@@ -114,10 +114,13 @@ func (b *budget) reserveForMasks(limit int) {
 	newValues.limit -= reserved
 }
 
-// find returns which share, a part of the budget, has a free row for a value: the share of the value's priority
-// or of a lower one. It returns false if none of them has, or if there are too many masks. pending contains
-// the labels of the current key that are new: their rows are not counted as taken yet.
-func (b *budget) find(priority rowPriority, isMask bool, pending []pendingLabel) (share rowPriority, ok bool) {
+// findShareWithFreeRow returns the index in b.shares of a share, a part of the budget, that has a free row for
+// a value. It tries the share of the value's priority first, and then those of lower priorities. It returns
+// false if none of them has a free row, or if there are too many masks. pending contains the labels of the
+// current key that are new. The rows that they will take are not free.
+func (b *budget) findShareWithFreeRow(
+	priority rowPriority, isMask bool, pending []pendingLabel,
+) (share rowPriority, ok bool) {
 	lowest := priorityNew
 	if isMask {
 		lowest = maskShare
@@ -146,13 +149,14 @@ func (b *budget) countPending(pending []pendingLabel, share rowPriority) int {
 	return count
 }
 
-// findFree is find for a value that is not a mask, in a budget that no pending label uses.
+// findFree is findShareWithFreeRow for a budget of keys, bytes or origins, which no mask and no pending label
+// uses.
 func (b *budget) findFree(priority rowPriority) (share rowPriority, ok bool) {
 	const isMask = false
-	return b.find(priority, isMask, nil)
+	return b.findShareWithFreeRow(priority, isMask, nil)
 }
 
-// take takes a row from the share that find returned.
+// take takes a row from the share that findShareWithFreeRow returned.
 func (b *budget) take(share rowPriority, isMask bool) {
 	b.shares[share].taken++
 	if isMask {

@@ -244,7 +244,8 @@ func (t *tables) addKeptLabels() {
 	}
 }
 
-// budgetOf returns the budget from which a label of the interval has taken its row.
+// budgetOf returns the budget, a limit on different values, that a label value or tag counts against. A tag
+// counts against the budget of its tag key, which must be in the label table.
 func (t *tables) budgetOf(l *labelValue) *budget {
 	if l.isTag() {
 		return &t.labels.byID[l.tagKey].values.budget

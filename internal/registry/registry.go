@@ -172,7 +172,7 @@ func (t *tables) overflowRow(id OriginID, measure span.Measure) Admission {
 // overflowKey has every label collapsed, as in the tracers. Its three-valued and boolean labels
 // have the values of a span without them.
 var overflowKey = func() (k span.Key) {
-	for l := range span.FirstList {
+	for l := range span.EndOfTexts {
 		*k.Text(l) = span.Blocked
 	}
 	for l := span.FirstList; l < span.EndOfLists; l++ {

@@ -206,11 +206,11 @@ type rowSource struct {
 	fromReserve bool
 }
 
-// find returns where an origin can take the row, the counters, of a new key from: the rows and bytes that all
+// findFreeRow returns where an origin can take the row, the counters, of a new key from: the rows and bytes that all
 // origins share or, if either is used up, the reserve for origins with few rows. It returns false if nothing
 // is left. Parts of the shared rows and bytes are reserved for keys with a higher priority, which were used in
 // the previous interval.
-func (b *rowBudget) find(o *origin, priority rowPriority) (source rowSource, ok bool) {
+func (b *rowBudget) findFreeRow(o *origin, priority rowPriority) (source rowSource, ok bool) {
 	rowShare, hasRows := b.rows.findFree(priority)
 	byteShare, hasBytes := b.bytes.findFree(priority)
 	if hasRows && hasBytes {
@@ -235,7 +235,7 @@ func (b *rowBudget) mayUseReserve(o *origin) bool {
 }
 
 // take counts a new row of an origin, and the memory of its key and labels in bytes, as taken from the given
-// source. The bytes can exceed the limit, because find only checks that some are left.
+// source. The bytes can exceed the limit, because findFreeRow only checks that some are left.
 func (b *rowBudget) take(o *origin, source rowSource, bytes int) {
 	o.rows.add(bytes)
 	if source.fromReserve {
