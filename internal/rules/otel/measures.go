@@ -48,13 +48,11 @@ func (p *Policy) addMeasures(all []measure.Measure, names, inResource []string) 
 // addValues adds the values of a span, which was added last to the batch with the given number. isError reports whether
 // the span has an error.
 func (c *Counter) addValues(batch int, s *spantable.Span, isError bool) {
-	if !c.mayHaveValues(s) {
+	if !c.selectMeasured(s) {
 		return
 	}
-	k := &c.keys
-	k.selectWithoutResource(s)
-	for i := range k.policy.measures {
-		rule := &k.policy.measures[i]
+	for i := range c.keys.policy.measures {
+		rule := &c.keys.policy.measures[i]
 		amount, hasValue := c.amountOf(s, rule)
 		if !hasValue {
 			continue
@@ -67,18 +65,19 @@ func (c *Counter) addValues(batch int, s *spantable.Span, isError bool) {
 	}
 }
 
-// mayHaveValues reports whether a span has a measured attribute. It is false for most spans.
-func (c *Counter) mayHaveValues(s *spantable.Span) bool {
-	policy := c.keys.policy
-	if policy.measuresAll {
-		return true
-	}
-	for _, tag := range c.keys.request.TagsOf(s) {
-		if policy.measured.Has(tag.Label) {
-			return true
+// selectMeasured selects the measured attributes of a span, and no others. It returns false if the span can't have a
+// value, as most spans.
+func (c *Counter) selectMeasured(s *spantable.Span) (mayHaveValues bool) {
+	k := &c.keys
+	k.selected.Set = spantable.LabelSet{}
+	mayHaveValues = k.policy.measuresAll
+	for i := s.TagStart; i < s.TagEnd; i++ {
+		if k.policy.measured.Has(k.request.Tags[i].Label) {
+			k.selected.AddMissing(&k.request.Table, i, i+1)
+			mayHaveValues = true
 		}
 	}
-	return false
+	return mayHaveValues
 }
 
 // amountOf returns the amount by which a span, the selected one, is counted according to a rule. It returns false if the
