@@ -21,6 +21,8 @@ need() {
 need 'python3 -c "import ensurepip, venv"' python3 python3-venv
 [ -x "$dir/python/bin/pip" ] || python3 -m venv "$dir/python"
 "$dir/python/bin/pip" install --quiet --disable-pip-version-check --requirement "$here/apps/requirements.txt"
+[ -x "$dir/models/bin/pip" ] || python3 -m venv "$dir/models"
+"$dir/models/bin/pip" install --quiet --disable-pip-version-check --requirement "$here/apps/requirements-models.txt"
 
 need 'command -v node && command -v npm' nodejs npm
 mkdir -p "$dir/node"
