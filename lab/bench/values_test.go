@@ -24,10 +24,16 @@ func ordersRequest(spans int) []byte {
 			Trace: uint64(i + 1), ID: uint64(i + 1), Name: "POST /orders", Kind: spantable.KindServer,
 			Start: now - uint64(i)*1e6, End: now, Code: -1,
 			Attributes: []otlptest.Attribute{
-				{"http.request.method", "POST"}, {"http.route", fmt.Sprint("/orders/", i*7%5)}, {"url.path", "/orders"},
-				{"url.scheme", "https"}, {"server.address", "shop.example.com"}, {"http.response.status_code", 201},
-				{"network.protocol.version", "1.1"}, {"thread.name", "http-nio-8080-exec-7"},
-				{"order.items", 1 + i*37%90}, {"http.request.body.size", 10 + i*11%3000},
+				{"http.request.method", "POST"},
+				{"http.route", fmt.Sprint("/orders/", i*7%5)},
+				{"url.path", "/orders"},
+				{"url.scheme", "https"},
+				{"server.address", "shop.example.com"},
+				{"http.response.status_code", 201},
+				{"network.protocol.version", "1.1"},
+				{"thread.name", "http-nio-8080-exec-7"},
+				{"order.items", 1 + i*37%90},
+				{"http.request.body.size", 10 + i*11%3000},
 			},
 		})
 	}
