@@ -67,7 +67,11 @@ func (d *conventions) read(k *span.Key) {
 	for _, tags := range [...][]string{k.PeerTags, k.AdditionalTags} {
 		for _, text := range tags {
 			name, value, _ := strings.Cut(text, ":")
-			d.attributes = append(d.attributes, tag{attributeName(name), value})
+			name = attributeName(name)
+			d.attributes = append(d.attributes, tag{name, value})
+			if currentName, isOld := currentNames[name]; isOld { // as in spans of Datadog's tracers
+				d.attributes = append(d.attributes, tag{currentName, value})
+			}
 		}
 	}
 	d.kind = strings.ToLower(strings.TrimPrefix(spanKind(k), "SPAN_KIND_"))

@@ -194,6 +194,22 @@ func TestConventions_SeriesOfSpans(t *testing.T) {
 			[]string{"1 db_client_operation_duration_seconds{db_system_name=postgresql,db_response_status_code=08P01," +
 				"db_query_summary=SELECT carts,error_type=08P01}"},
 		},
+		"calls that a tracer of Datadog has measured": {
+			[]spansOf{
+				{span.Key{
+					Service: "shop", Operation: "redis.command", Type: "redis", Resource: "GET", Kind: "client",
+					PeerTags: []string{"db.system:redis", "out.host:cache"},
+				}, 1, 0},
+				{span.Key{
+					Service: "shop", Operation: "grpc.client", Type: "grpc", Resource: "/a/B", Kind: "client",
+					GRPCStatus: "0", PeerTags: []string{"rpc.service:a", "rpc.system:grpc"},
+				}, 2, 0},
+			},
+			[]string{
+				"1 db_client_operation_duration_seconds{db_system_name=redis}",
+				"2 rpc_client_call_duration_seconds{rpc_system_name=grpc,rpc_response_status_code=OK}",
+			},
+		},
 		"messages": {
 			[]spansOf{
 				{messageKey("producer", "messaging.operation.name:publish", "messaging.operation.type:send"), 1, 0},
