@@ -34,7 +34,7 @@ func (l *lookedAt) Encode(c *export.Cycle, emit func(*export.Payload)) export.En
 	of := l.table.Seal(c.Cycle)
 	for i := range c.Rows {
 		for _, isError := range []bool{false, true} {
-			if e := of.Of(uint32(c.Rows[i].KeyID()), isError); e.Span != 0 {
+			if e := of.Find(uint32(c.Rows[i].KeyID()), isError); e.Span != 0 {
 				l.found = append(l.found, e)
 			}
 		}
