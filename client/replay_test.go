@@ -206,7 +206,7 @@ func TestReplay_EachSpanHasOneOutcome(t *testing.T) {
 			}
 			at = last
 		}
-		if got := k.keepUndelivered(spanOutcomes{sent: handed, settled: settled, afterSettled: outcomes}); got != want {
+		if got := k.keepUndelivered(spanOutcomes{sent: handed, settled: settled, unsettledOutcomes: outcomes}); got != want {
 			t.Fatalf("handed %d, settled %d, outcomes %d of messages %d, kept from %d: %+v, want %+v", handed,
 				settled,
 				outcomes, messages, kept, got, want)

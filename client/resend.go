@@ -86,9 +86,9 @@ func (s *sentBuffers) freeAll() { s.freeOldest(len(s.buffers)) }
 // spanOutcomes contains the outcomes of the spans of an ended connection. The spans are numbered from 1 in the order in
 // which they were sent. Spans with higher numbers than sent were not sent.
 type spanOutcomes struct {
-	sent         uint64   // number of spans that were sent
-	settled      uint64   // number of the last span that the daemon has settled during the connection
-	afterSettled []uint64 // outcomes of the spans from settled+1 to sent, see wire.Welcome.Earlier
+	sent              uint64   // number of spans that were sent
+	settled           uint64   // number of the last span that the daemon has settled during the connection
+	unsettledOutcomes []uint64 // encoded outcomes of the spans from settled+1 to sent, see wire.Outcomes
 }
 
 // find returns the outcome of the span with the given number. All spans from this one to lastSpanNumber have the same
@@ -98,7 +98,7 @@ func (o *spanOutcomes) find(number uint64) (outcome wire.Outcome, lastSpanNumber
 	if number <= o.settled {
 		return wire.Settled, o.settled
 	}
-	for lastOfGroup, groupOutcome := range wire.Outcomes(o.afterSettled) {
+	for lastOfGroup, groupOutcome := range wire.Outcomes(o.unsettledOutcomes) {
 		if number <= lastOfGroup {
 			return groupOutcome, lastOfGroup
 		}
@@ -227,8 +227,8 @@ func (conn *connection) isKnownToNextDaemon() bool {
 }
 
 // applyOutcomes applies the new daemon's report about the spans of the ended connection s.unresolvedConn. Spans that
-// reached no destination are moved back to the queue. If the report is empty, all spans count as lost after a crash of
-// the previous daemon, and as delivered after a graceful shutdown.
+// reached no destination are moved back to the queue. outcomes is the report, the value of wire.Welcome.Earlier. If it
+// is empty, all spans count as lost after a crash of the previous daemon, and as delivered after a graceful shutdown.
 func (s *sender) applyOutcomes(outcomes []uint64) {
 	conn := s.unresolvedConn
 	if conn == nil {
@@ -246,7 +246,7 @@ func (s *sender) applyOutcomes(outcomes []uint64) {
 		}
 		return
 	}
-	counts := s.requeue(spanOutcomes{sent: sent, settled: sent - unsettled, afterSettled: outcomes})
+	counts := s.requeue(spanOutcomes{sent: sent, settled: sent - unsettled, unsettledOutcomes: outcomes})
 	s.countOutcomes(counts)
 }
 

@@ -135,7 +135,9 @@ func (s *sender) refuseSpansIfAwayTooLong() {
 	}
 	s.hasGivenUp = true
 	s.client.gate.refuse(disconnected)
-	s.collectAllBuffers() // frees the label strings in the shards
+	// The shards can get no more spans until the daemon is back. collectAllBuffers also removes the labels from the
+	// shards, so that the application can free their strings.
+	s.collectAllBuffers()
 	s.client.config.Logger.Warn("spanstatsd is still unreachable; spans are dropped and counted until it is back",
 		slog.String("socket", s.client.config.Socket), slog.Duration("unreachable_for", unavailableFor))
 }
@@ -225,7 +227,8 @@ func (s *sender) sendAllBuffers(conn *connection) error {
 	return s.requestFlushes(conn)
 }
 
-// collectAllBuffers moves the buffers of all shards to s.pending, full or not.
+// collectAllBuffers moves the buffers of all shards to s.pending, full or not. The shards then contain no strings of the
+// application.
 func (s *sender) collectAllBuffers() {
 	// This must come first, so that a publisher wakes the sender again if it adds snapshots to a shard that was
 	// collected.

@@ -17,9 +17,9 @@ type shard struct {
 	pool *pool
 	gate *gate
 
-	buffer       *buffer    // buffer to append to, or nil
-	filled       bufferList // buffers that the current batch has filled, oldest first
-	rejectedSize int        // size of the last batch that was rejected because no buffer was free, or 0
+	buffer        *buffer    // buffer to append to, or nil
+	filled        bufferList // buffers that the current batch has filled, oldest first
+	rejectedSpans int        // number of spans of the last batch that found no free buffer; 0 if one was free since
 
 	// Numbers of the keys that buffer defines. Each table finds them by another property of the key.
 	numbersByBytes  keyTable
@@ -67,7 +67,7 @@ func (s *shard) encodeBatch(batch []Snapshot) (refusal reason, hasSubmitted bool
 	if refusal := s.gate.closedReason(); refusal != noReason {
 		return refusal, false
 	}
-	if s.wouldRejectAgain(len(batch)) {
+	if s.isProbablyTooLarge(len(batch)) {
 		return bufferFull, false
 	}
 	firstBuffer := s.buffer
@@ -81,15 +81,16 @@ func (s *shard) encodeBatch(batch []Snapshot) (refusal reason, hasSubmitted bool
 		return noReason, s.submitFilled()
 	}
 	if refusal == bufferFull {
-		s.rejectedSize = len(batch)
+		s.rejectedSpans = len(batch)
 	}
 	return refusal, s.rollBack(firstBuffer, stateBefore)
 }
 
-// wouldRejectAgain reports whether a batch of this size was rejected before and there is still no free buffer, so that
-// encoding this one would be in vain.
-func (s *shard) wouldRejectAgain(size int) bool {
-	return s.rejectedSize != 0 && size >= s.rejectedSize && s.pool.free.isEmpty()
+// isProbablyTooLarge reports whether a batch with the given number of spans is not worth encoding: no buffer is free,
+// and a batch with at most as many spans was rejected for this reason before.
+func (s *shard) isProbablyTooLarge(spans int) bool {
+	hasRejected := s.rejectedSpans > 0
+	return hasRejected && spans >= s.rejectedSpans && s.pool.free.isEmpty()
 }
 
 // appendBatch appends the spans of a batch to the current buffer, and continues in an empty buffer each time one is
@@ -252,7 +253,7 @@ func (s *shard) startBuffer() reason {
 		s.filled.append(s.buffer)
 	}
 	s.buffer = emptyBuffer
-	s.rejectedSize = 0 // a buffer was free again
+	s.rejectedSpans = 0 // a buffer was free again
 	s.clearKeyNumbers()
 	return noReason
 }
@@ -310,6 +311,6 @@ func (s *shard) submitBuffer() bool {
 	}
 	s.pool.submit(s.buffer)
 	s.buffer = nil
-	s.rejectedSize = 0
+	s.rejectedSpans = 0
 	return true
 }
