@@ -215,8 +215,8 @@ var dropNames = [drops]string{
 // String returns the reason's name in metrics.
 func (d DropReason) String() string { return dropNames[d] }
 
-// IsRetryable reports whether a client can retry with success: with this daemon later or, if it is
-// shutting down, with the next one.
+// IsRetryable reports whether a client should send the spans again: after DropShutdown to the daemon that
+// replaces this one, and otherwise to this daemon.
 func (d DropReason) IsRetryable() bool { return d.isTransient() || d == DropShutdown }
 
 // isTransient reports whether publishing the spans can succeed soon, after the drainers, which read the

@@ -145,9 +145,9 @@ func (k *keyTable) find(keyBytes []byte) (index int, hash uint64) {
 	}
 }
 
-// predict guesses that keys repeat in the same order: the key that has followed the last key before is likely
-// to follow it again. It returns the index of that key if it has the given bytes, and none otherwise. So most
-// keys are found without a hash lookup.
+// predict returns the index of the key with the given bytes, or none if its guess is wrong. It assumes that keys
+// repeat in the same order, and only compares keyBytes with the key that was used after k.last the last time. So
+// most keys are found without a hash lookup.
 func (k *keyTable) predict(keyBytes []byte) int {
 	if !k.isInTable(k.last) {
 		return none
@@ -295,7 +295,8 @@ func (k *keyTable) removeFromList(oldest use) {
 	k.known, k.values = remaining, remainingValues
 }
 
-// updateNumbers makes the numbers refer to the new indexes of their keys. newIndexes contains these by old index.
+// updateNumbers makes the numbers refer to the new indexes of their keys. newIndexes contains the new index of each
+// key, by its old index.
 func (k *keyTable) updateNumbers(newIndexes []int32) {
 	for number := range k.numbers {
 		oldIndex := k.indexOfNumber(uint32(number))
@@ -417,8 +418,8 @@ func (k *keyTable) remove(index int) {
 }
 
 // growNumbersTo extends k.numbers, the list of the numbers that the client has given to keys, up to the given
-// number. It returns false if there is no memory. If that has happened before, a number that it adds later can
-// be one whose key was not stored, so spans with the number are counted without labels.
+// number. It returns false if there is no memory. If k.hasUnrecordedNumber is set, any of the added numbers can be
+// one whose key was not stored, so spans with these numbers are counted without labels.
 func (k *keyTable) growNumbersTo(number uint32) bool {
 	oldLength := len(k.numbers)
 	if int64(number) < int64(oldLength) {

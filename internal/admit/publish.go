@@ -60,8 +60,8 @@ func (p *Publisher) tryRepeatedly(snapshots source, entry *entry) (DropReason, e
 			return reason, err
 		}
 		if !p.mayWait() {
-			// Only the drainers free ring slots. Without this call, a burst that only drops would keep
-			// the CPU from them for up to ten milliseconds.
+			// Let the drainers run, because only they free ring slots. Otherwise a publisher that drops many
+			// batches in a row could occupy a CPU until the Go scheduler preempts it, after ten milliseconds.
 			runtime.Gosched()
 			return reason, err
 		}
@@ -198,7 +198,7 @@ func (p *Publisher) resolve(cycle *aggregate.Cycle, snapshots *source) error {
 	b, s, window := &p.batch, &p.snapshot, cycle.Window()
 	b.reset(snapshots.len(), len(snapshots.values()))
 	p.route.Begin()
-	values := snapshots.values() // without those of earlier spans
+	remainingValues := snapshots.values() // values of the spans from i on
 	for i := 0; snapshots.next(s, i); i++ {
 		key, err := p.finder.find(cycle, s)
 		if err != nil {
@@ -211,9 +211,10 @@ func (p *Publisher) resolve(cycle *aggregate.Cycle, snapshots *source) error {
 			p.fillSlot(i, key, s)
 			b.slots[i].Place = window.Place(s.End)
 		}
-		for len(values) > 0 && int(values[0].Snapshot) == i {
-			p.resolveValue(cycle, len(b.slots)-len(values), &values[0])
-			values = values[1:]
+		for len(remainingValues) > 0 && int(remainingValues[0].Snapshot) == i {
+			slotIndex := len(b.slots) - len(remainingValues) // the last slots are those of the values
+			p.resolveValue(cycle, slotIndex, &remainingValues[0])
+			remainingValues = remainingValues[1:]
 		}
 	}
 	if err := snapshots.walker.Err(); err != nil {
@@ -451,8 +452,8 @@ type BatchPart struct {
 // PublishTogether panics: spans that a panic leaves unpublished count as DropBug.
 //
 // If PublishTogether fails before commit, the spans count as DropLeftToAgent. The spans of last
-// publishers, which no agent counts, are dropped for the returned reason; if that IsRetryable, they
-// are not counted as received, because the caller refuses the request and its sender retries.
+// publishers, which no agent counts, are dropped for the returned reason. If the reason IsRetryable, these
+// spans are not counted as received, because the caller refuses the request and its sender retries.
 func (s *Publishers) PublishTogether(commit func(), parts ...BatchPart) (reason DropReason, ok bool) {
 	spans, values := uint64(0), uint64(0)
 	for i := range parts {
@@ -471,13 +472,7 @@ func (s *Publishers) PublishTogether(commit func(), parts ...BatchPart) (reason 
 		entry.reason = DropBug
 	}
 	defer s.leaveAll(parts)
-	aggregator := s.config.Aggregator
-	if spans+values > uint64(aggregator.Drainers()*aggregator.RingSlots()) {
-		reason = DropBatchTooLarge
-	}
-	for i := 0; i < len(parts) && reason == notDropped; i++ {
-		reason, _ = parts[i].Publisher.resolveAndClaim(source{batch: parts[i].Batch})
-	}
+	reason = s.claimTogether(parts, spans+values)
 	if reason != notDropped {
 		if noAgent {
 			entry.refuse(reason)
@@ -494,6 +489,23 @@ func (s *Publishers) PublishTogether(commit func(), parts ...BatchPart) (reason 
 		parts[i].Publisher.publish(&entry)
 	}
 	return 0, true
+}
+
+// claimTogether claims ring slots for the batches of all parts. It returns notDropped, or the reason why not all
+// batches can be published. slots is the number of slots that all batches need together.
+func (s *Publishers) claimTogether(parts []BatchPart, slots uint64) DropReason {
+	aggregator := s.config.Aggregator
+	slotsOfAllRings := uint64(aggregator.Drainers() * aggregator.RingSlots())
+	if slots > slotsOfAllRings {
+		return DropBatchTooLarge
+	}
+	for i := range parts {
+		reason, _ := parts[i].Publisher.resolveAndClaim(source{batch: parts[i].Batch})
+		if reason != notDropped {
+			return reason
+		}
+	}
+	return notDropped
 }
 
 // leaveAll calls leaveCycle and endBatch for the publisher of each part.
