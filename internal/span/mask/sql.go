@@ -169,9 +169,9 @@ func (l *lexer) literalEnd(start int) int {
 	return start
 }
 
-// listsEnd returns the position after the last literal of a list, such as 1, 2), that starts at text[start]. If
-// more lists follow, as in 1, 2), (3, 4), it returns that of the last list. It returns start if the first list
-// contains anything else than literals.
+// listsEnd returns the end of the lists of literals that start at text[start], as in 1, 2), (3, 4). It is the
+// position after the last literal. The opening parenthesis of the first list precedes text[start]. If the first list
+// contains anything other than literals, listsEnd returns start.
 func (l *lexer) listsEnd(start int) int {
 	end := l.listEnd(start)
 	if end == start {
@@ -190,9 +190,8 @@ func (l *lexer) listsEnd(start int) int {
 	}
 }
 
-// nextListStart skips a closing parenthesis, a comma and an opening parenthesis, and the white space
-// around them. It returns the position after them. It returns false if text[end:] does not begin with
-// these.
+// nextListStart returns the position of the first element of the next list, given the end of the last element of a
+// list. Between the two lists are "),(" and white space. nextListStart returns false if no list follows.
 func (l *lexer) nextListStart(end int) (start int, isFound bool) {
 	position := skipSpaces(l.text, end)
 	for _, expected := range []byte("),(") {
@@ -204,8 +203,9 @@ func (l *lexer) nextListStart(end int) (start int, isFound bool) {
 	return position, true
 }
 
-// listEnd returns the end of a list of literals, like 1, 'a', that starts at text[start]. A closing
-// parenthesis must follow the list. If there is no such list, listEnd returns start.
+// listEnd returns the end of the list of literals between text[start] and the next closing parenthesis. For the
+// text 1, 'a') it returns the position after 'a'. If the list contains anything other than literals, or no
+// parenthesis follows, listEnd returns start.
 func (l *lexer) listEnd(start int) int {
 	position := start
 	for {

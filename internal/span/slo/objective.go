@@ -175,8 +175,9 @@ func (c Counts) AddSpan(l *List, matching Set, duration uint64, flags span.Flags
 	}
 }
 
-// AddGroup counts spans that a tracer has counted itself, for the objectives in matching. It returns false if it could not
-// count them for all of these, because an objective has a threshold and the durations of single spans are unknown.
+// AddGroup counts spans that a tracer has aggregated itself, for the objectives in matching. errors is the number of these
+// spans that failed. An objective with a threshold does not count them, because the duration of each span is unknown.
+// isComplete is false if matching contains such an objective.
 func (c Counts) AddGroup(l *List, matching Set, spans, errors float64) (isComplete bool) {
 	isComplete = true
 	for ; matching != 0; matching &= matching - 1 { // removes the lowest objective of the set

@@ -106,12 +106,11 @@ func (t *Table) AddSpan(kind Kind) *Span {
 	return &t.Spans[len(t.Spans)-1]
 }
 
-// AddGroup appends g as the group of all spans from g.SpanStart to the last span of the table. The caller must
-// then append the sender of the group to t.Senders. If there are too many groups, AddGroup appends nothing
-// and calls t.Fail, so that the body is not counted.
+// AddGroup appends a group that contains the spans from g.SpanStart to the last span of the table. It sets
+// g.SpanEnd and g.Sender. The caller must then append the sender of the group to t.Senders. If there are too many
+// groups, AddGroup appends nothing and calls t.Fail, so that the body is not counted.
 func (t *Table) AddGroup(g Group) {
-	maxGroups := t.Limits.Spans
-	if len(t.Groups) >= maxGroups {
+	if len(t.Groups) >= t.Limits.Spans { // the limit on spans is also the limit on groups
 		t.Fail(ErrTooMuch)
 		return
 	}
@@ -315,8 +314,8 @@ type Selected struct {
 	indexes [MaxLabels]uint32 // by label in Set: index of the tag in Table.Tags
 }
 
-// Select replaces the set by t.Tags[first:last]. Of several tags with the same label, it contains the last
-// one, as in Datadog's formats.
+// Select replaces the set by t.Tags[first:last]. If several of these tags have the same label, it selects the
+// last one, as in Datadog's formats.
 func (s *Selected) Select(t *Table, first, last uint32) {
 	s.Set = LabelSet{}
 	for i := first; i < last; i++ {
@@ -326,8 +325,8 @@ func (s *Selected) Select(t *Table, first, last uint32) {
 	}
 }
 
-// AddMissing also selects those of t.Tags[first:last] whose label is not selected yet. If several of them
-// have the same label, it selects the first one, as in OTLP.
+// AddMissing adds the tags in t.Tags[first:last] whose label is not in the set yet. If several of these tags have
+// the same label, it selects the first one, as in OTLP.
 func (s *Selected) AddMissing(t *Table, first, last uint32) {
 	for i := first; i < last; i++ {
 		l := t.Tags[i].Label
