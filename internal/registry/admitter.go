@@ -497,7 +497,7 @@ func (a *admitter) idOfTag(list span.Label, tag labelValue, key, value string) (
 	id, ok = a.idOf(&values.budget, tag)
 	if !ok {
 		a.countLost(list, &values.lostCount)
-		a.measureLostTag(values, key, value)
+		a.measureLostTag(values, tag.hash, key, value)
 	}
 	return id, ok
 }

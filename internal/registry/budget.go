@@ -46,10 +46,9 @@ type history struct {
 //
 //	priorityStable  one row for each stable value, at most fifteen sixteenths of the limit
 //	prioritySeen    half of the remaining rows, for values that recurred in the previous interval
-//	priorityRecent  up to the other half except for a sixteenth of the limit, for values that had a
-//	             row and recurred
-//	priorityNew     the rest of the other half, for any value
-//	maskShare    an eighth of the rows of priorityNew, for masks
+//	priorityRecent  one row for each recent value, from the other half of the remaining rows
+//	priorityNew     the rest of that half, for any value; a sixteenth of the limit if the half is that large
+//	maskShare       an eighth of the rows of priorityNew, for masks
 //
 // An origin without a previous interval has no rows to keep. Its prioritySeen share is for values that
 // recur in the current interval. Masks hold at most a quarter of the limit.

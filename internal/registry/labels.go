@@ -80,12 +80,13 @@ type labelTable struct {
 	ids  map[uint64]labelID // by hash; after a collision, by the next free number
 }
 
+// labelName identifies a label value, a tag or a tag key in one interval.
 type labelName struct {
 	scope scope
 	text  string
 }
 
-// label is a text with its scope.
+// labelValue is a label value, a tag such as "region:eu", or a tag key such as "region".
 type labelValue struct {
 	labelName
 	hash   uint64     // hash of text and scope, the same in every interval
@@ -93,7 +94,7 @@ type labelValue struct {
 	values *tagValues // budget for the values of this tag key, if this is a tag key
 	history
 	isBlocked bool // span.Blocked, or a tag with that value: it takes no row of a budget
-	isMask    bool // only seen as the mask of other values so far
+	isMask    bool // used only as the mask of other values so far
 }
 
 // tagValues is the budget for the values of one tag key.

@@ -158,12 +158,12 @@ func (a *admitter) measureLostText(l span.Label) {
 }
 
 // measureLostTag records that a value of a tag key was replaced, because the tag key has too many different
-// values. values contains the limit on them.
-func (a *admitter) measureLostTag(values *tagValues, key, value string) {
+// values. values is the budget of the tag key, and tagHash the hash of the tag.
+func (a *admitter) measureLostTag(values *tagValues, tagHash uint64, key, value string) {
 	if values.demand == nil {
 		values.demand = a.overflows.begin(a.originID, a.serviceName(), "tag:"+key, values.limit)
 	}
-	values.demand.addLost(a.lastLost.hash, value, a.spans)
+	values.demand.addLost(tagHash, value, a.spans)
 }
 
 // serviceName returns the name of the service that has sent the current key.
