@@ -31,8 +31,8 @@ type Origins struct {
 // three times.
 func (o *Origins) AssignOrigins(dst []AssignedOrigin, senders iter.Seq[span.Origin]) []AssignedOrigin {
 	o.Reset()
-	assigned, isAnyShared := o.assign(dst, senders, MaxOrigins)
-	if !isAnyShared {
+	assigned, hasTooMany := o.assign(dst, senders, MaxOrigins)
+	if !hasTooMany {
 		return assigned
 	}
 	// Keep one origin for each service, but at most half of all origins, so that some senders still
@@ -62,8 +62,8 @@ func countServices(senders iter.Seq[span.Origin]) int {
 
 // assign assigns an origin to each sender, and appends the assigned origins to dst. The first maxOwned different senders
 // get an origin of their own. The others share the origin of their service, or the common origin if there are already
-// MaxOrigins origins. isAnyShared reports whether any sender shares an origin.
-func (o *Origins) assign(dst []AssignedOrigin, senders iter.Seq[span.Origin], maxOwned int) (assigned []AssignedOrigin, isAnyShared bool) {
+// MaxOrigins origins. hasTooMany reports whether there are more than maxOwned different senders.
+func (o *Origins) assign(dst []AssignedOrigin, senders iter.Seq[span.Origin], maxOwned int) (assigned []AssignedOrigin, hasTooMany bool) {
 	assigned = dst
 	ownedCount := 0
 	for sender := range senders {
@@ -74,19 +74,19 @@ func (o *Origins) assign(dst []AssignedOrigin, senders iter.Seq[span.Origin], ma
 			number = o.add(sender)
 			ownedCount++
 		case isNew:
-			number = o.addService(sender)
-			isAnyShared = true
+			number = o.findOrAddService(sender)
+			hasTooMany = true
 		}
-		isShared := o.Get(number) != sender // the origin describes less than the sender
-		assigned = append(assigned, AssignedOrigin{Number: uint8(number), IsShared: isShared})
+		isLessSpecific := o.Get(number) != sender
+		assigned = append(assigned, AssignedOrigin{Number: uint8(number), IsShared: isLessSpecific})
 	}
-	return assigned, isAnyShared
+	return assigned, hasTooMany
 }
 
-// addService returns the number of an origin that describes only the service of a sender, for all senders
-// of the service. It adds this origin if there is none. If there are already MaxOrigins origins, it returns
-// the number of the common origin instead.
-func (o *Origins) addService(sender span.Origin) int {
+// findOrAddService returns the number of the origin for the service of sender. Senders of the service share this
+// origin, which describes only the service. findOrAddService adds the origin if it does not exist. If there are already
+// MaxOrigins origins, it returns the number of the common origin instead.
+func (o *Origins) findOrAddService(sender span.Origin) int {
 	service := sender.ServiceOnly()
 	if number := slices.Index(o.list, service); number >= 0 {
 		return number

@@ -264,9 +264,9 @@ func (c *Counter) normalizeTime(s *spantable.Span) {
 	}
 }
 
-// setWeight sets c.weight, the number of spans that each span of a sampled trace represents. The Datadog
-// agent's rules derive it from a tag of the root of the trace, which must be the current span. By other
-// rules, it is 1. An invalid weight is recorded as an error in the table.
+// setWeight sets c.weight, the number of spans that each span of a sampled trace represents. The rules of the Datadog
+// agent derive the weight from the sample rate, a tag of the trace's root, which must be the current span. With the
+// rules of a tracer, the weight is always 1. An invalid weight is recorded as an error in the table.
 func (c *Counter) setWeight() {
 	c.weight = 1
 	if !c.rulebook.usesSampleRate {
@@ -436,12 +436,12 @@ func (c *Counter) addSnapshot(index uint32, isTopLevel bool) {
 	}
 }
 
-// checkedFingerprint returns the fingerprint of s, the current span, or nil if it has none. It records an error in
-// the table if a label of the span is a list or a map.
+// checkedFingerprint returns the fingerprint of s, the current span. If makeFingerprint returns nil, it also returns
+// nil, and records an error in the table if a label of the span is a list or a map.
 func (c *Counter) checkedFingerprint(s *spantable.Span) []byte {
 	fingerprint := c.makeFingerprint(s)
 	if fingerprint == nil {
-		c.makeKey(s) // records the error
+		c.makeKey(s) // called only because formatting a list or a map records the error
 	}
 	return fingerprint
 }

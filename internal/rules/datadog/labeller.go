@@ -290,7 +290,8 @@ func (r *labeller) peerValue(l label, kind spantable.Kind) string {
 	if r.rulebook.followsAgent && isServiceName(l, t) {
 		return r.services.normalizePeer(r.validText(t.Text()))
 	}
-	return r.labelValue(r.resolveAlias(l, kind))
+	sentAs := r.resolveAlias(l, kind) // the tracer may send the tag under another name
+	return r.labelValue(sentAs)
 }
 
 // isServiceName reports whether t, the tag with label l or nil, contains the name of a service.
@@ -303,7 +304,8 @@ func isServiceName(l label, t *spantable.Tag) bool {
 // to dst, each as "name:value". It omits tags that are missing or empty. kind is the kind of the span.
 func (r *labeller) appendAdditionalTags(dst []string, kind spantable.Kind) []string {
 	for _, l := range r.ruleLabels.additional {
-		value := r.labelValue(r.resolveAlias(l, kind))
+		sentAs := r.resolveAlias(l, kind) // the tracer may send the tag under another name
+		value := r.labelValue(sentAs)
 		if value != "" {
 			dst = append(dst, r.joinTag(r.policy.labels.names[l], value))
 		}

@@ -105,8 +105,8 @@ func (l *labels) findOrAdd(name string) (tag label, ok bool) {
 // tracer. It returns false if there are too many different tags.
 func (l *labels) addTracerLabels(id rulebookID, config Labels) bool {
 	book, ruleLabels := &rulebooks[id], &l.byRulebook[id]
-	readsEndpoints := config.RenamesResources || !book.needsRenamedResources
-	if readsEndpoints {
+	hasHTTPLabels := !book.needsRenamedResources || config.RenamesResources
+	if hasHTTPLabels {
 		ruleLabels.endpoints = book.endpoints
 	}
 	if !l.addAdditionalTags(book, ruleLabels, config.AdditionalTags) {

@@ -16,8 +16,9 @@ type attributes struct {
 	scratch  []byte // texts of values that are not text in the body
 }
 
-// tag returns a tag of the selected span: the first of the given ones that the span has, or nil if it has
-// none of them. A label is a number that stands for the name of a tag.
+// tag returns the tag of the selected span that has one of the given labels. If several tags have one, the label that
+// is given first decides. tag returns nil if the span has no such tag. A label is a number that stands for the name of
+// a tag.
 func (a *attributes) tag(labels ...spantable.Label) *spantable.Tag {
 	for _, l := range labels {
 		if a.selected.Set.Has(l) {
@@ -27,8 +28,8 @@ func (a *attributes) tag(labels ...spantable.Label) *spantable.Tag {
 	return nil
 }
 
-// text returns the value of the first of the given tags that the selected span has, formatted as text.
-// It returns "" if the span has none of them. A label is a number that stands for the name of a tag.
+// text returns the value of the tag that the method tag returns for labels, formatted as text, or "" if there is no
+// such tag.
 func (a *attributes) text(labels ...spantable.Label) string {
 	if t := a.tag(labels...); t != nil {
 		return a.textOfTag(t)

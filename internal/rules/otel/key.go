@@ -97,8 +97,8 @@ func (k *keys) isIgnored(s *spantable.Span, res *resource) bool {
 // keyOf returns the key of s, the labels under which it is counted. res is the resource of s. The key is
 // valid until the next call.
 func (k *keys) keyOf(s *spantable.Span, res *resource) *span.Key {
-	name := k.nameOf(s, res) // before selectSpan, because it selects the span without the resource
-	k.selectSpan(s, res)
+	name := k.nameOf(s, res)
+	k.selectSpan(s, res) // after nameOf, which can select s without the attributes of its resource
 	k.operation = work.AppendOperation(k.operation[:0], k, s.Kind)
 	traceRoot := span.TraceRootFalse
 	if s.Parent == 0 {

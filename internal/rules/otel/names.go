@@ -173,14 +173,14 @@ func (k *keys) findNameRule(s *spantable.Span) uint8 {
 	return rule
 }
 
-// findHTTPTags stores the indexes of those tags of the HTTP span s that its name can contain in k.httpTags. The first
-// of several tags with the same label counts.
+// findHTTPTags sets k.httpTags: for each part of the name of an HTTP span, the index of the tag of s that contains the
+// part, or noTag. If several tags of s contain the same part, the first one counts.
 func (k *keys) findHTTPTags(s *spantable.Span) {
 	meanings := &k.policy.tagMeanings[s.Kind]
 	tags := k.request.Tags
 	k.httpTags = noHTTPTags
 	for i := s.TagStart; i < s.TagEnd; i++ {
-		part := meanings[tags[i].Label].httpPart // noPart for most tags
+		part := meanings[tags[i].Label].httpPart // noPart for most tags, whose index is never read
 		isFirst := k.httpTags[part] == noTag
 		if isFirst {
 			k.httpTags[part] = int32(i)
@@ -191,7 +191,7 @@ func (k *keys) findHTTPTags(s *spantable.Span) {
 // noTag is the index of a tag that the span does not have.
 const noTag = -1
 
-// noHTTPTags contains an index for each part of a name.
+// noHTTPTags is the value of k.httpTags for a span without HTTP tags.
 var noHTTPTags = [httpParts]int32{noTag, noTag, noTag, noTag, noTag}
 
 // httpText returns the value of an attribute of the HTTP span that is being named, or "" if the span does not have it.

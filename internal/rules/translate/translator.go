@@ -134,9 +134,9 @@ func (t *Translator) addResource(resource *otlp.Resource) {
 	t.output.Senders = append(t.output.Senders, sender)
 }
 
-// buildSpans converts the OTLP spans of a scope to Datadog spans, and sets the IDs of their traces. spans and traces
-// are those of the whole resource in the output. firstOfResource is the index in the request of the first OTLP span
-// of the resource.
+// buildSpans converts the OTLP spans of a scope to Datadog spans, and sets the IDs of their traces. It writes them into
+// spans and traces, which addTraces has added to the output for the resource of the scope. firstOfResource is the index
+// in the request of the first OTLP span of that resource.
 func (t *Translator) buildSpans(scope *otlp.Scope, firstOfResource int, spans []spantable.Span, traces []spantable.Group) {
 	if scope.ListStart == scope.ListEnd {
 		return
