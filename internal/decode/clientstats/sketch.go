@@ -52,8 +52,8 @@ func (r *sketchReader) read(encoded []byte) error {
 	// Durations are never negative. Some tracers encode an empty store for negative values.
 	negative := message.NegativeValues
 	hasNegative := len(negative.GetBinCounts())+len(negative.GetContiguousBinCounts()) > 0
-	zeros, isInteger := toInteger(message.ZeroCount)
-	if hasNegative || !isInteger {
+	zeros, isZeroCountValid := toSpanCount(message.ZeroCount)
+	if hasNegative || !isZeroCountValid {
 		return ErrIncompatible
 	}
 	r.zeros = zeros
@@ -110,11 +110,11 @@ func (r *sketchReader) appendBins(store *sketchpb.Store) bool {
 	return true
 }
 
-// appendBin appends a histogram bin to r.bins, or nothing if count is 0. It returns false if count is
-// not an integer from 0 to maxHits, or if the mapping of the sketch can't produce the index.
+// appendBin appends a histogram bin with count spans to r.bins, or nothing if count is 0. It returns false if count
+// is not an integer from 0 to maxHits, or if the mapping of the sketch can't produce the index.
 func (r *sketchReader) appendBin(index int64, count float64) bool {
-	spans, isInteger := toInteger(count)
-	if !isInteger {
+	spans, isValid := toSpanCount(count)
+	if !isValid {
 		return false
 	}
 	if spans == 0 {
@@ -127,9 +127,12 @@ func (r *sketchReader) appendBin(index int64, count float64) bool {
 	return true
 }
 
-// toInteger converts a number of spans. ok is false if the number is not an integer from 0 to maxHits.
-func toInteger(count float64) (spans uint64, ok bool) {
-	if !(count >= 0 && count <= maxHits) || count != math.Trunc(count) {
+// toSpanCount converts a number of spans, which sketches store as a float, to an integer. isValid reports whether count
+// is an integer from 0 to maxHits.
+func toSpanCount(count float64) (spans uint64, isValid bool) {
+	isInRange := count >= 0 && count <= maxHits // false for NaN
+	isInteger := count == math.Trunc(count)
+	if !isInRange || !isInteger {
 		return 0, false
 	}
 	return uint64(count), true

@@ -49,7 +49,7 @@ type Decoder struct {
 
 	payloadTags processTags // from the spans of all traces so far
 	sender      spantable.Sender
-	trace       traceTags // from the spans of the current trace
+	traceTags   traceTags // from the spans of the current trace
 	lastTagMap  field     // last map of tags in the current span; fieldOther if none
 }
 
@@ -72,7 +72,7 @@ func (d *Decoder) reset(format Format, body []byte, names *spantable.Names, t *s
 	d.list = TraceList{}
 	d.payloadTags = processTags{}
 	d.sender = spantable.Sender{}
-	d.trace = traceTags{}
+	d.traceTags = traceTags{}
 }
 
 // Decode decodes body, a payload of traces, into t. It keeps only the tags whose names are in names,
@@ -108,7 +108,7 @@ func (d *Decoder) readTraceCount() int {
 // beginTrace returns a new group for the trace that starts at the current position. The caller must
 // call endTrace after all spans of the trace, to add the group to the table.
 func (d *Decoder) beginTrace() spantable.Group {
-	d.trace = traceTags{}
+	d.traceTags = traceTags{}
 	return spantable.Group{SpanStart: uint32(len(d.table.Spans)), BodyStart: uint32(d.Pos())}
 }
 
@@ -120,10 +120,11 @@ func (d *Decoder) beginSpan(kind spantable.Kind) *spantable.Span {
 	return s
 }
 
-// endTrace completes trace, the group of spans of one trace, and appends it to the table. The trace gets the origin,
-// the sampling priority and the trace ID that its spans have. The decoder must be at the end of the trace.
+// endTrace completes trace, the group of spans of one trace, and appends it to the table. If the spans contain the
+// origin and the sampling priority of the trace, endTrace copies them; in formats before v1, also the trace ID. The
+// decoder must be at the end of the trace.
 func (d *Decoder) endTrace(trace spantable.Group) {
-	spanTags := &d.trace // from the spans that were read since beginTrace
+	spanTags := &d.traceTags
 	if spanTags.origin.Len != 0 {
 		trace.Origin = spanTags.origin
 	}

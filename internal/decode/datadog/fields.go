@@ -94,7 +94,7 @@ func (d *Decoder) readSpanMap() {
 		previous = f
 	}
 	d.Seek(pos)
-	d.trace.keepRootPriority(span.Parent)
+	d.traceTags.keepRootPriority(span.Parent)
 }
 
 // isFieldName reports whether the given name, one of encodedNames, starts at body[pos]. It can return false for a
@@ -133,7 +133,7 @@ func (d *Decoder) readField(s *spantable.Span, f field, pos int) (next int) {
 	case fieldType:
 		s.Type, next = d.readText(pos)
 	case fieldTraceID:
-		d.trace.traceIDLow, next = d.readID(pos)
+		d.traceTags.traceIDLow, next = d.readID(pos)
 	case fieldSpanID:
 		s.ID, next = d.readID(pos)
 	case fieldParentID:
@@ -209,22 +209,24 @@ func kindFromNumber(n uint64) spantable.Kind {
 }
 
 // readTagCount reads the header of a map of tags and returns the number of tags. f is the field with
-// the map: meta, metrics or meta_struct.
+// the map: meta, metrics or meta_struct. Like the Datadog agent, readTagCount accepts nil as an empty map, except in
+// v0.5 and for meta_struct.
 func (d *Decoder) readTagCount(f field) int {
 	if d.format == FormatV07 {
 		d.checkTagMapOrder(f) // rejects a second map of the same field, too
 	}
-	acceptsNil := d.format != FormatV05 && f != fieldMetaStruct // like the Datadog agent
+	acceptsNil := d.format != FormatV05 && f != fieldMetaStruct
 	if acceptsNil && d.SkipNil() {
 		return 0
 	}
 	return d.Map()
 }
 
-// checkTagMapOrder rejects a span unless its fields with tags occur at most once each, in the order meta, metrics,
-// meta_struct. In another order, the Datadog agent might use another value of a tag than the daemon.
-func (d *Decoder) checkTagMapOrder(f field) { // constants of type field have the same order
-	isInOrder := f > d.lastTagMap
+// checkTagMapOrder checks the order of the maps of tags in a span. It must be called with each of these fields when
+// it is read. It rejects the payload if a field is repeated, or if the fields are not in the order meta, metrics,
+// meta_struct: the Datadog agent might then use another value of a tag than the daemon.
+func (d *Decoder) checkTagMapOrder(f field) {
+	isInOrder := f > d.lastTagMap // constants of type field are in the required order
 	if !isInOrder {
 		d.Fail()
 	}

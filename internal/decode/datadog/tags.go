@@ -93,11 +93,11 @@ func (d *Decoder) applyTraceTag(s *spantable.Span, tag *spantable.Tag) {
 	isText := tag.Type == spantable.TypeText
 	switch {
 	case tag.Label == LabelPriority && tag.Type == spantable.TypeNumber:
-		d.trace.setPriority(tag)
+		d.traceTags.setPriority(tag)
 	case tag.Label == LabelKind && isText:
 		s.Kind = kindFromName(bytesOf(d.body, tag.Text()))
 	case isText:
-		d.trace.setTextTag(tag)
+		d.traceTags.setTextTag(tag)
 	}
 }
 

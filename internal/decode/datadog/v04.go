@@ -19,6 +19,6 @@ func (d v04) readTrace() {
 			d.readSpanMap()
 		}
 	}
-	d.payloadTags.overrideWith(&d.trace.processTags)
+	d.payloadTags.overrideWith(&d.traceTags.processTags)
 	d.endTrace(g)
 }

@@ -14,7 +14,7 @@ func (d v05) readPayload() {
 		for spans := d.Array(); spans > 0 && !d.Failed(); spans-- {
 			d.readSpan()
 		}
-		d.payloadTags.overrideWith(&d.trace.processTags)
+		d.payloadTags.overrideWith(&d.traceTags.processTags)
 		d.endTrace(g)
 	}
 	d.list.TracesEnd = d.Pos()
@@ -63,7 +63,7 @@ func (d v05) readSpan() {
 		pos = d.readField(s, f, pos)
 	}
 	d.Seek(pos)
-	d.trace.keepRootPriority(s.Parent)
+	d.traceTags.keepRootPriority(s.Parent)
 	if d.strings.hasLaterEmpty {
 		d.checkEmptyStrings(s)
 	}

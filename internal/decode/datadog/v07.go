@@ -94,7 +94,7 @@ func (d v07) readChunk() {
 		}
 	}
 	// The tags that describe the process apply to the payload. Those of the last chunk take precedence.
-	d.payloadTags.overrideWith(&d.trace.processTags)
+	d.payloadTags.overrideWith(&d.traceTags.processTags)
 	hasSpans := len(d.table.Spans) > int(group.SpanStart)
 	if hasSpans {
 		d.endTrace(group)
@@ -115,8 +115,8 @@ func (d v07) readSpan() {
 	if d.SkipNil() {
 		return
 	}
-	earlier := d.trace.processTags
-	d.trace.processTags = processTags{}
+	earlier := d.traceTags.processTags
+	d.traceTags.processTags = processTags{}
 	d.readSpanMap()
-	d.trace.processTags.overrideWith(&earlier)
+	d.traceTags.processTags.overrideWith(&earlier)
 }

@@ -114,8 +114,9 @@ func readTag(b []byte, pos int) (tag uint32, next int) {
 }
 
 // skipGroup skips a protobuf group, an old encoding of a nested message. pos is the position after its
-// start tag. skipGroup returns the position after its end tag, or 0 if the group is invalid. Down to
-// MaxDepth levels, it checks that the start and the end tag of a group have the same field number.
+// start tag. skipGroup returns the position after its end tag, or 0 if the group is invalid. The start tag and the
+// end tag of a group must have the same field number. skipGroup does not check this for groups that are nested more
+// than MaxDepth levels deep.
 func skipGroup(b []byte, pos int, fieldNumber uint32) (end int) {
 	openNumbers := [MaxDepth]uint32{fieldNumber} // field numbers of the open groups, the outermost first
 	depth := 1                                   // number of open groups
@@ -183,11 +184,12 @@ const (
 	messageCount
 )
 
-// maxSubmessageNumber is greater than all field numbers in submessages.
-const maxSubmessageNumber = 8
+// submessageFields is the length of each array in submessages. Messages in fields with this number or a higher one
+// are not validated.
+const submessageFields = 8
 
 // submessages are the types of the fields that contain a message, by message type and field number.
-var submessages = [messageCount][maxSubmessageNumber]messageType{
+var submessages = [messageCount][submessageFields]messageType{
 	messageKeyValue:  {2: messageAnyValue},
 	messageAnyValue:  {5: messageArray, 6: messageKeyValues},
 	messageArray:     {1: messageAnyValue},
@@ -220,11 +222,12 @@ func areFieldsValid(b []byte, pos int, t messageType, maxDepth int) bool {
 	return true
 }
 
-// submessage returns the type of the message in the field with the given tag, or noMessage if the field
+// submessage returns the type of the message in the field of t with the given tag, or noMessage if the field
 // contains no message.
 func (t messageType) submessage(tag uint32) messageType {
 	fieldNumber := fieldNumberOf(tag)
-	if wireTypeOf(tag) != asBytes || fieldNumber >= maxSubmessageNumber {
+	canBeMessage := wireTypeOf(tag) == asBytes && fieldNumber < submessageFields
+	if !canBeMessage {
 		return noMessage
 	}
 	return submessages[t][fieldNumber]
