@@ -239,7 +239,7 @@ func (r *keyReader) skipAbsent() bool {
 	return isAbsent
 }
 
-// countElement counts an element, unless reading it has failed.
+// countElement increments r.elementsRead after an element of the encoded key, unless reading it has failed.
 func (r *keyReader) countElement() {
 	if !r.Failed() {
 		r.elementsRead++
@@ -290,8 +290,9 @@ func (r *keyReader) readTraceRoot() span.TraceRoot {
 	return span.TraceRootFalse
 }
 
-// readTags reads a list of tags and appends them to dst. The appended strings share the memory of r.raw. If the
-// list is malformed or has more than maxKeyTags tags, r.Failed returns true afterwards.
+// readTags reads a list of tags, which is one element of the encoded key, and appends the tags to dst. The appended
+// strings share the memory of r.raw. If the list is malformed or has more than maxKeyTags tags, r.Failed returns true
+// afterwards.
 func (r *keyReader) readTags(dst []string) []string {
 	if r.skipAbsent() {
 		return dst
@@ -303,7 +304,7 @@ func (r *keyReader) readTags(dst []string) []string {
 	for i := 0; i < count && !r.Failed(); i++ {
 		dst = append(dst, r.readTag())
 	}
-	r.countElement() // the list is one element of the encoded key
+	r.countElement() // once for the whole list
 	return dst
 }
 
