@@ -81,9 +81,9 @@ const (
 	flushBytes = 3 << 10
 )
 
-// Memory returns the maximum memory of a Server in two parts: all connections, and the buffers for large frames.
-// publisherBytes is the size of one admit.Publisher, of which each connection has one. The socket buffers of the
-// kernel are not included.
+// Memory returns the maximum memory of a Server in two parts: all connections, each with a publisher and a buffer of
+// baseBuffer bytes, and the larger buffers for frames that do not fit in such a buffer. publisherBytes is the size of
+// one admit.Publisher. The socket buffers of the kernel are not included.
 func (c *Config) Memory(publisherBytes int) []memory.Part {
 	bytesPerConnection := publisherBytes + connBytes + baseBuffer + goroutineBytes +
 		maxPendingFlushes*flushBytes + recovery.TrackerBytes

@@ -95,7 +95,7 @@ func (f *frameReader) buffered() int { return f.end - f.start }
 func (f *frameReader) read(size int) error {
 	isPartial := f.buffered() > 0
 	if isPartial {
-		if err := f.prepareRest(size); err != nil {
+		if err := f.prepareForRest(size); err != nil {
 			return err
 		}
 	} else {
@@ -114,8 +114,9 @@ func (f *frameReader) read(size int) error {
 	return f.handleReadError(err, isPartial)
 }
 
-// prepareRest makes room for the rest of a frame of size bytes, and sets its deadline if it has none.
-func (f *frameReader) prepareRest(size int) error {
+// prepareForRest prepares for reading the rest of a frame of size bytes, a part of which is in the buffer. It makes
+// room if the buffer is full. It sets f.deadline, unless an earlier read of the frame has set it.
+func (f *frameReader) prepareForRest(size int) error {
 	isFull := f.end == len(f.buf)
 	if isFull {
 		if err := f.makeRoom(size); err != nil {

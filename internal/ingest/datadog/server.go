@@ -102,15 +102,15 @@ func (s *Server) classify(r *receiver.BufferedRequest) (exchange receiver.Exchan
 	return nil, nil
 }
 
-// serveOther streams a request to the agent, without counting its spans or statistics. It records the request as
-// ResultUnread if the path is one for traces, as StatsNotWanted if it is the path for statistics, and otherwise in
-// the counter of all other requests.
+// serveOther streams a request to the agent, without counting its spans or statistics. In the counters of requests,
+// the result is ResultUnread for the paths of traces, and StatsNotWanted for the path of statistics. For all other
+// paths, serveOther increments s.counters.other.
 func (s *Server) serveOther(w http.ResponseWriter, r *http.Request) {
 	_, isTracePath := formats[r.URL.Path]
 	isStatsPath := r.URL.Path == statsPath
 	switch {
 	case isTracePath:
-		s.CountResult(int(ResultUnread))
+		s.CountResult(ResultUnread.resultIndex())
 	case isStatsPath:
 		s.CountResult(StatsNotWanted.resultIndex())
 	default:

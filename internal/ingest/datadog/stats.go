@@ -53,7 +53,10 @@ var statsResultNames = [statsResults]string{
 	"not_wanted", "incomplete", "bug",
 }
 
-// resultIndex returns the index of the result in receiver.Setup.Results, in which these results follow those of traces.
+// resultIndex returns the index of the result in receiver.Setup.Results.
+func (r Result) resultIndex() int { return int(r) }
+
+// resultIndex returns the index of the result in receiver.Setup.Results, after all values of Result.
 func (r StatsResult) resultIndex() int { return results + int(r) }
 
 // Stats are the counters of the receiver. Every result is present, also at 0.

@@ -88,7 +88,7 @@ func (t *traceRequest) refuseUnreadable(readErr error) receiver.Response {
 	if t.isUncounted {
 		resultIfTooLarge = t.traceResult // a smaller request would not be counted either
 	}
-	return t.server.refuseUnreadable(t.BufferedRequest, readErr, int(resultIfTooLarge), int(ResultIncomplete))
+	return t.server.refuseUnreadable(t.BufferedRequest, readErr, resultIfTooLarge.resultIndex(), ResultIncomplete.resultIndex())
 }
 
 // refuseUnreadable returns the response to a request whose body can't be read into memory because of readErr. It

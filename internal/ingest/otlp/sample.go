@@ -26,11 +26,12 @@ func (m *sampled) releaseUnused() {
 	}
 }
 
-// selectSpans decides which spans of a request are forwarded. If that needs a new message, it reserves the memory for
-// it, and returns an error reply if there is not enough.
+// selectSpans decides which spans of a request are forwarded. If some spans are sampled out, or if the spans get a mark
+// that they are counted, a new message must replace the received one. selectSpans reserves the memory for the new
+// message. It returns an error reply if there is not enough memory.
 func (s *Server) selectSpans(c *call, ws *workspace) (selection sampling.Selection, refusal *reply) {
 	samplingPolicy := s.config.Keep
-	addMarks := s.config.MarksCounted // an attribute says that the spans are counted
+	addMarks := s.config.MarksCounted // adds an attribute that marks the spans as counted
 	if samplingPolicy == nil && !addMarks {
 		return sampling.Selection{IsUnchanged: true}, nil
 	}

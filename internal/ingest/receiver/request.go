@@ -212,8 +212,8 @@ func (r *BufferedRequest) offerExemplars(forwarded iter.Seq[ForwardedSpan]) {
 	})
 }
 
-// toCandidate returns the span as a toCandidate for an exemplar. The label set (key), the duration and the end come from
-// span f.Index of published[f.Batch].
+// toCandidate returns the span in the form in which the exemplar table accepts it. The key, the duration and the end
+// come from the span with index f.Index in published[f.Batch].
 func (f ForwardedSpan) toCandidate(published []admit.BatchPart) exemplars.Span {
 	publisher := published[f.Batch].Publisher
 	cycle, counted := publisher.Counted(f.Index)

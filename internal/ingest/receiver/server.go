@@ -279,7 +279,7 @@ func (s *Server) forward(w http.ResponseWriter, req *BufferedRequest, exchange E
 // readBody reads the body of the request into r.Body, and then clears the read deadline. After an error, r.Body
 // contains the part that was read, and the deadline stays, so that net/http does not wait for the rest forever.
 func (r *BufferedRequest) readBody(control *http.ResponseController) error {
-	var senderBytes *atomic.Int64
+	var senderBytes *atomic.Int64 // memory for bodies of the sender; nil disables the limit per sender
 	if r.Conn != nil {
 		senderBytes = r.Conn.BodyBytes
 	}

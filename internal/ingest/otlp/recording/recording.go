@@ -34,12 +34,14 @@ const maxLineBytes = 64 << 20
 type Result struct {
 	Spans            uint64
 	CountedByClients uint64 // further spans that are marked as counted, and are left out
-	// Overflow has the highest numbers of any interval; nil if no label exceeds its budget.
+	// Overflow contains the highest number of values per label that any interval needs; nil if no label exceeds its
+	// budget.
 	Overflow *registry.Overflow
 }
 
 // Read reads a file that has one OTLP trace request in JSON per line, like those of the Collector's file exporter, and
-// admits the spans to the limits of config. Intervals of config.Interval follow the end times of the spans.
+// counts the spans within the limits of config. It divides time into intervals of length config.Interval. The end times
+// of the spans in a request determine its interval.
 func Read(config Config, file io.Reader) (Result, error) {
 	r := &reader{
 		config: config, policy: otel.NewPolicy(config.Labels), counter: otel.NewCounter(),
@@ -103,13 +105,15 @@ func (r *reader) readRequest(json []byte) (err error) {
 	return nil
 }
 
-// maxDisorder is the maximum time by which a request can be earlier than the present interval and still belongs to it.
+// maxDisorder is the maximum time by which a request can be earlier than the end of the current interval and still
+// belongs to it.
 const maxDisorder = time.Minute
 
-// beginInterval begins a new interval if a span of the request has ended after the present one. It also does so if all
-// spans have ended long before it: the file continues with an earlier recording, or the clock of a sender was ahead.
+// beginInterval begins a new interval if the newest span of the request ended after the current interval. It also begins
+// one if the newest span ended more than maxDisorder before the end of the current interval. Then the file continues
+// with an earlier recording, or the clock of a sender was ahead.
 func (r *reader) beginInterval() {
-	newest := int64(0)
+	newest := int64(0) // end of the newest span, in nanoseconds since the Unix epoch
 	for _, batch := range r.counter.Batches {
 		for i := range batch.Snapshots {
 			newest = max(newest, batch.Snapshots[i].End)
