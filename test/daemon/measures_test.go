@@ -2,16 +2,22 @@ package daemon_test
 
 import (
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
+	"github.com/spanstatsd/spanstatsd/internal/export"
+	exporting "github.com/spanstatsd/spanstatsd/internal/export/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/export/points"
 	"github.com/spanstatsd/spanstatsd/internal/export/prometheus"
 	"github.com/spanstatsd/spanstatsd/internal/rules/otel"
@@ -19,6 +25,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 	"github.com/spanstatsd/spanstatsd/internal/testutil/otlptest"
+	"github.com/spanstatsd/spanstatsd/lab/standin/collector"
 )
 
 // startMeasuring starts a daemon with the given measures, which is scraped, and returns the socket that receives OTLP.
@@ -166,4 +173,131 @@ func TestMeasure_IntegersAndDoubles(t *testing.T) {
 		}
 	}
 	p.stop()
+}
+
+// TestMeasure_Presets sends spans with the attributes of the presets for HTTP and messaging. Server and client spans
+// have metrics of their own.
+func TestMeasure_Presets(t *testing.T) {
+	t.Parallel()
+	p, at := startMeasuring(t, "http.body messaging.batch")
+	served := valueSpan(1, otlptest.Attribute{"http.request.method", "PUT"}, otlptest.Attribute{"http.request.body.size", 100},
+		otlptest.Attribute{"http.response.body.size", 7})
+	served.Kind = spantable.KindServer
+	called := valueSpan(2, otlptest.Attribute{"http.method", "PUT"}, otlptest.Attribute{"http.request_content_length", 30})
+	sent := valueSpan(3, otlptest.Attribute{"messaging.batch.message_count", 12})
+	exportSpans(t, at, otlptest.SDKRequest(served, called, sent))
+	for metric, sum := range map[string]float64{
+		"http_server_request_body_size_bytes": 100, "http_server_response_body_size_bytes": 7,
+		"http_client_request_body_size_bytes": 30, "messaging_batch_message_count": 12,
+	} {
+		if got := scrapeValues(t, p, metric, 1); got[""] != (valuesOf{sum, 1}) {
+			t.Errorf("%s: %v, want %g", metric, got, sum)
+		}
+	}
+	p.stop()
+}
+
+// TestMeasure_OverOTLP exports values as OTLP metrics with either temporality, to a receiver that answers every third
+// payload with an error that is retried. The sum of all values arrives once.
+func TestMeasure_OverOTLP(t *testing.T) {
+	for _, temporality := range []exporting.Temporality{exporting.Delta, exporting.Cumulative} {
+		t.Run(string(temporality), func(t *testing.T) {
+			t.Parallel()
+			receiver := &valueReceiver{isDelta: temporality == exporting.Delta, sums: map[string]float64{}}
+			server := httptest.NewServer(receiver)
+			defer server.Close()
+			p, at := startMeasuring(t, "bytes=bytes,By", func(c *daemon.Config) {
+				endpoint, err := exporting.ParseEndpoint(server.URL)
+				if err != nil {
+					t.Fatal(err)
+				}
+				x, err := exporting.New(exporting.Config{
+					Variables: exporting.Variables{Endpoint: endpoint}, Temporality: temporality, Measures: c.OTLP.Labels.Measures,
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				c.Exporters = []export.Exporter{x.Describe()}
+			})
+			want := 0.0
+			for request := range 30 {
+				var spans []otlptest.Span
+				for i := range 20 {
+					bytes := request*1000 + i
+					want += float64(bytes)
+					spans = append(spans, valueSpan(uint64(100*request+i+1), otlptest.Attribute{"bytes", bytes}))
+				}
+				exportSpans(t, at, otlptest.SDKRequest(spans...))
+				time.Sleep(100 * time.Millisecond) // so that several intervals have values
+			}
+			eventually.True(t, "the receiver has all values", func() bool { return receiver.sum() >= want })
+			p.stop()
+			if got := receiver.sum(); got != want || receiver.refused == 0 || receiver.problem != nil {
+				t.Errorf("%g bytes, want %g; %d payloads refused, %v", got, want, receiver.refused, receiver.problem)
+			}
+		})
+	}
+}
+
+// valueReceiver receives OTLP metrics, and keeps the sum of the metric bytes for each series. It refuses every third
+// payload with values.
+type valueReceiver struct {
+	isDelta bool
+
+	mu                sync.Mutex
+	sums              map[string]float64 // by series
+	payloads, refused int
+	problem           error
+}
+
+func (r *valueReceiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+	body, err := io.ReadAll(request.Body)
+	if err != nil {
+		return
+	}
+	message, err := collector.Decode(body)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err != nil {
+		r.problem = err
+	}
+	if len(message) > 0 && len(message[0].Scopes) > 0 {
+		r.payloads++
+		if r.payloads%3 == 0 {
+			r.refused++
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+	}
+	for _, resource := range message {
+		for _, scope := range resource.Scopes {
+			for _, metric := range scope.Metrics {
+				if metric.Name == "bytes" {
+					r.add(&metric)
+				}
+			}
+		}
+	}
+}
+
+// add adds the points of the metric. The caller holds the lock.
+func (r *valueReceiver) add(m *collector.Metric) {
+	for _, point := range m.Points {
+		key := fmt.Sprint(point.Attributes)
+		if r.isDelta {
+			r.sums[key] += point.Sum
+		} else {
+			r.sums[key] = point.Sum
+		}
+	}
+}
+
+// sum returns the sum of all series.
+func (r *valueReceiver) sum() (sum float64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, series := range r.sums {
+		sum += series
+	}
+	return sum
 }
