@@ -22,6 +22,7 @@ func (f *Findings) checkAccounting(s *status.Status) {
 	f.checkDroppedSpans(subject, s.Accounting.Dropped)
 	f.addReasons(Wrong, subject, s.ClientLost, lostFixes, "%d spans were lost in native clients, as they report: %s")
 	f.checkReplacedLabels(subject, s)
+	f.checkValues(subject, &s.Accounting.Values)
 	if s.Early > 0 {
 		f.add(Notice, subject, "synchronize the clocks of the senders, for example with NTP",
 			"%d received spans end in the future", s.Early)
@@ -53,6 +54,18 @@ func (f *Findings) checkDroppedSpans(subject string, dropped map[string]uint64) 
 	if spans := dropped["left_to_agent"]; spans > 0 {
 		f.add(Notice, subject, "no fix is needed for the totals; the findings about the receiver apm have the reasons",
 			"%d received spans were forwarded without being counted, so that the agent counts them", spans)
+	}
+}
+
+// checkValues adds a finding about values of --measure that could not be counted.
+func (f *Findings) checkValues(subject string, values *status.ValueAccounting) {
+	if values.Refused > 0 {
+		f.add(Wrong, subject, "send numbers from 0 to 18446744073, not texts; a line in the log names the attribute",
+			"%d values of the attributes in --measure are not counted", values.Refused)
+	}
+	if values.Received > 0 && values.Received == values.Aggregated+values.Dropped {
+		f.ok(subject, "%d values received = %d counted + %d dropped with their spans", values.Received, values.Aggregated,
+			values.Dropped)
 	}
 }
 

@@ -218,6 +218,9 @@ func TestLook_EachFinding(t *testing.T) {
 		{doctor.Notice, "accounting: 3 spans are counted with a replaced origin", func(s *status.Status) {
 			s.Collapsed = map[string]uint64{"origin": 3}
 		}},
+		{doctor.Wrong, "accounting: 5 values of the attributes in --measure are not counted", func(s *status.Status) {
+			s.Accounting.Values.Refused = 5
+		}},
 		{doctor.Notice, "accounting: 7 received spans end in the future", func(s *status.Status) { s.Early = 7 }},
 		{doctor.Notice, "limits: no memory limit is set", func(s *status.Status) {
 			s.Memory.LimitBytes = 0
