@@ -52,9 +52,7 @@ func New(config Config) (*Aggregator, error) {
 	})
 	a.cycles.exited = make(chan struct{}, 1)
 	a.cycles.guards = map[*Guard]struct{}{}
-	for i := range a.cycles.memory {
-		a.cycles.memory[i] = a.newCycle()
-	}
+	a.cycles.alternating = [2]*Cycle{a.newCycle(), a.newCycle()}
 	for i := range config.Drainers {
 		d, err := a.newDrainer(i)
 		if err != nil {
@@ -67,9 +65,10 @@ func New(config Config) (*Aggregator, error) {
 		stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	a.intervals = registry.NewIntervals(&a.config.Config)
-	a.cycles.memory[0].begin(0, time.Now(), a.intervals)
+	first, second := a.cycles.byNumber(0), a.cycles.byNumber(1)
+	first.begin(0, time.Now(), a.intervals)
 	a.config.Recovery.BeginCycle(0)
-	a.cycles.memory[1].released <- struct{}{} // cycle 1 can begin
+	second.released <- struct{}{} // no earlier cycle uses its memory
 	return a, nil
 }
 
@@ -94,7 +93,7 @@ func (a *Aggregator) newDrainer(index int) (*drainer, error) {
 		return nil, fmt.Errorf("make ring: %w", err)
 	}
 	d := &drainer{ring: slots, handled: make(chan struct{}, 1), done: make(chan struct{})}
-	for i, cycle := range a.cycles.memory {
+	for i, cycle := range a.cycles.alternating {
 		d.tables[i] = cycle.tables[index]
 	}
 	return d, nil
@@ -145,8 +144,8 @@ func (a *Aggregator) RequestFlush(ctx context.Context) (Deliveries, error) {
 	return nil, ErrStopped
 }
 
-// MostCollapsed returns the label that most keys have lost since the last call, and the number of these
-// keys. Keys lose a label that has too many different values. If keys is 0, no key has lost a label.
+// MostCollapsed returns the label that the most keys have lost since the last call, and how many keys have lost it. A key
+// loses a label that has too many different values. If keys is 0, no key has lost a label.
 func (a *Aggregator) MostCollapsed() (label string, keys uint64) { return a.intervals.MostCollapsed() }
 
 // Masked returns how many keys had identifiers in a label that were replaced by placeholders, for each label.
@@ -249,10 +248,10 @@ func (c *Config) TableBytes() int {
 	return 2 * c.Drainers * windowBuckets * c.MaxKeys() * int(bytesPerRow)
 }
 
-// flushRequests passes requests for an early seal to the sealer. All requests before a seal share one
-// flushRequest, so a canceled request need not be removed.
+// flushRequests passes requests for an early seal to the sealer. All clients that request the same seal share one
+// flushRequest. So a client that stops waiting need not remove it.
 type flushRequests struct {
-	wake chan struct{} // holds a token after a request
+	wake chan struct{} // contains a value if the sealer is to be woken
 
 	mu      sync.Mutex
 	pending *flushRequest // nil if there is no request
@@ -282,8 +281,8 @@ func (r *flushRequest) isComplete() bool {
 
 func newFlushRequests() flushRequests { return flushRequests{wake: make(chan struct{}, 1)} }
 
-// pendingOrNew returns the request that the next seal, the start of an export, will complete. All callers
-// until then get the same request. The first of them wakes the goroutine that seals.
+// pendingOrNew returns the pending request, or makes a new one and wakes the sealer. The sealer completes the request
+// when it begins the next export.
 func (r *flushRequests) pendingOrNew() *flushRequest {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -293,7 +292,7 @@ func (r *flushRequests) pendingOrNew() *flushRequest {
 	r.pending = &flushRequest{sealed: make(chan struct{})}
 	select {
 	case r.wake <- struct{}{}:
-	default: // the goroutine will wake up in any case
+	default: // an earlier value will wake the sealer
 	}
 	return r.pending
 }
@@ -305,8 +304,9 @@ func (r *flushRequests) isPending() bool {
 	return r.pending != nil
 }
 
-// take removes and returns the pending request, or returns nil. It must be called before the current cycle ends, the set of
-// spans that are exported next. A later request can be for spans that are exported after these.
+// take removes and returns the pending request, or returns nil if there is none. The sealer calls it before it ends a
+// cycle, and completes the request when it exports this cycle. A request that comes later can be for spans of the next
+// cycle, so it remains pending.
 func (r *flushRequests) take() *flushRequest {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -386,7 +386,7 @@ func (a *Aggregator) Stats() Stats {
 		Masked:      a.Masked(),
 		Overflow:    a.intervals.Overflow(),
 	}
-	for _, c := range a.cycles.memory {
+	for _, c := range a.cycles.alternating {
 		if c.merged != nil {
 			s.Pending += c.merged.pending.Load()
 		}

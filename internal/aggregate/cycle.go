@@ -25,7 +25,7 @@ type Cycle struct {
 	merged      *Merged            // nil if Config.Merge is false
 	objectives  objectiveCounts
 	setKeyCount func(int)     // called with the number of keys when a key is added
-	released    chan struct{} // holds a token while no earlier cycle uses this memory
+	released    chan struct{} // contains a value while no cycle uses this memory
 }
 
 // Number returns the number of the cycle.
@@ -132,22 +132,25 @@ const closedCycle = ^uint64(0)
 type cycles struct {
 	current atomic.Uint64
 	_       cpu.CacheLinePad
-	memory  [2]*Cycle // cycle n is memory[n%2]
+
+	// alternating are the current cycle and the last one. Cycle n is alternating[n%2], and reuses the memory of cycle n-2.
+	alternating [2]*Cycle
 
 	waiting atomic.Bool   // the sealer is waiting for guards to exit
-	exited  chan struct{} // holds a token when a guard may have exited
+	exited  chan struct{} // contains a value if a guard has exited since the sealer last looked
 
 	mu     sync.Mutex
 	guards map[*Guard]struct{}
 }
 
-func (c *cycles) byNumber(number uint64) *Cycle { return c.memory[number%2] }
+// byNumber returns the cycle with the given number, which must be the current one, the last one or the next one.
+func (c *cycles) byNumber(number uint64) *Cycle { return c.alternating[number%2] }
 
 // Guard prevents the cycle that its publisher is inside from being sealed (epoch-based
 // reclamation). Each connection has one, and uses it from one goroutine.
 type Guard struct {
 	_              cpu.CacheLinePad
-	enteredPlusOne atomic.Uint64 // number of the entered cycle plus one; 0 when outside
+	enteredPlusOne atomic.Uint64 // number of the entered cycle plus one; 0 while no cycle is entered
 	_              cpu.CacheLinePad
 	cycles         *cycles
 }
@@ -160,7 +163,7 @@ func (c *cycles) newGuard() *Guard {
 	return g
 }
 
-// Close unregisters the guard, which must be outside.
+// Close unregisters the guard. The publisher must have called Exit.
 func (g *Guard) Close() {
 	g.cycles.mu.Lock()
 	defer g.cycles.mu.Unlock()
@@ -185,9 +188,10 @@ func (g *Guard) Enter() *Cycle {
 // tryEnter keeps the cycle with the given number from being exported until Exit. If another cycle has
 // become current, tryEnter changes nothing and returns false.
 func (g *Guard) tryEnter(number uint64) bool {
-	// awaitExits does this in reverse: its caller changes current, and then it reads enteredPlusOne. So either it waits
-	// for this guard, or the guard sees that the cycle is not current.
-	g.enteredPlusOne.Store(number + 1) // 0 means outside
+	// tryEnter stores enteredPlusOne, and then loads current. The sealer stores the next number in current, and then
+	// loads enteredPlusOne in awaitExits. So at least one of them sees the store of the other: the sealer waits for this
+	// guard, or tryEnter finds that the cycle is not current any more.
+	g.enteredPlusOne.Store(number + 1)
 	isCurrent := g.cycles.current.Load() == number
 	if !isCurrent {
 		g.Exit()
@@ -201,15 +205,16 @@ func (g *Guard) Exit() {
 	if g.cycles.waiting.Load() {
 		select {
 		case g.cycles.exited <- struct{}{}:
-		default: // there is a token already; the sealer will check all guards
+		default: // the channel is full, so the sealer will check this guard anyway
 		}
 	}
 }
 
-// Cycle returns the entered cycle. The guard must be inside.
+// Cycle returns the entered cycle. The publisher must be between Enter and Exit.
 func (g *Guard) Cycle() *Cycle { return g.cycles.byNumber(g.enteredPlusOne.Load() - 1) }
 
-// isInside reports whether the publisher of the guard can still publish in the cycle with the given number.
+// isInside reports whether the publisher of the guard has entered the cycle with the given number, and has not called
+// Exit since.
 func (g *Guard) isInside(number uint64) bool { return g.enteredPlusOne.Load() == number+1 }
 
 // awaitExits waits until no publisher can publish in the cycle with the given number. The caller must first make another

@@ -19,17 +19,17 @@ import (
 type Merged struct {
 	mu sync.Mutex
 	mergedBuckets
-	maxChunks int
+	maxChunks int            // maximum of chunks
 	memory    *sketch.Memory // charged for all rows and their bins
 
 	indexes  map[mergedKey]int // indexes of rows
 	rows     []mergedRow
 	mappings []sketch.Mapping // by MappingID
-	binCount int
-	chunks   int // of memory, reserved
+	binCount int              // number of bins in all rows
+	chunks   int              // number of chunks that are reserved in memory
 
-	pending atomic.Uint64  // spans in the rows, for the accounting
-	spans   *atomic.Uint64 // total of all cycles
+	pending atomic.Uint64  // number of spans in the rows, until the seal
+	spans   *atomic.Uint64 // number of spans that were added in all cycles
 }
 
 type mergedKey struct {
@@ -65,21 +65,21 @@ func newMerged(config *Config, memory *sketch.Memory, spans *atomic.Uint64) *Mer
 // reserveMemory ensures that enough memory is reserved for the given total numbers of rows and bins, which
 // include the existing ones. If that would exceed the memory limit, it returns false and reserves
 // nothing.
-func (m *Merged) reserveMemory(rows, bins int) bool {
-	bytes := rows*mergedRowBytes + bins*mergedBinBytes
-	chunks := (bytes + sketch.ChunkBytes - 1) / sketch.ChunkBytes // rounded up
-	missing := chunks - m.chunks
-	if missing <= 0 {
+func (m *Merged) reserveMemory(totalRows, totalBins int) bool {
+	totalBytes := totalRows*mergedRowBytes + totalBins*mergedBinBytes
+	totalChunks := (totalBytes + sketch.ChunkBytes - 1) / sketch.ChunkBytes // rounded up
+	if totalChunks <= m.chunks {
 		return true
 	}
-	if chunks > m.maxChunks {
+	if totalChunks > m.maxChunks {
 		return false
 	}
-	isReserved := m.memory.Reserve(missing)
-	if isReserved {
-		m.chunks = chunks
+	missingChunks := totalChunks - m.chunks
+	if !m.memory.Reserve(missingChunks) {
+		return false
 	}
-	return isReserved
+	m.chunks = totalChunks
+	return true
 }
 
 // row returns the row of a key, and adds it if necessary.
@@ -94,7 +94,7 @@ func (m *Merged) row(key mergedKey) *mergedRow {
 }
 
 // errorDuration returns the total duration of the spans with an error, in nanoseconds. Tracers send
-// only the duration of all spans, so the result is estimated from the bins unless all spans have an
+// only the total duration of all spans of a key. So the result is an estimate from the bins, unless all spans have an
 // error.
 func (r *mergedRow) errorDuration(mapping sketch.Mapping) float64 {
 	if r.Errors >= r.Hits {
@@ -195,24 +195,26 @@ var (
 	ErrNoMergedRoom = errors.New("merge groups: the maximum number of aggregates is reached")
 )
 
-// GroupWriter has exclusive access to the groups of the cycle that a publisher is inside.
+// GroupWriter adds groups to the cycle that a publisher has entered. It has exclusive access until End.
 type GroupWriter struct {
-	cycle *Cycle
-	*Merged
+	cycle  *Cycle
+	merged *Merged // of the cycle
 }
 
 // LockGroups waits for exclusive access to the groups of the cycle. The caller must call End.
 func (c *Cycle) LockGroups() GroupWriter {
 	c.merged.mu.Lock()
-	return GroupWriter{c, c.merged}
+	return GroupWriter{cycle: c, merged: c.merged}
 }
 
 // End releases the access.
-func (m GroupWriter) End() { m.mu.Unlock() }
+func (w GroupWriter) End() { w.merged.mu.Unlock() }
 
-// Reserve reserves memory for groups, statistics that a tracer has aggregated in time buckets of the
-// given width. After an error, nothing is reserved.
-func (m GroupWriter) Reserve(groups []Group, width uint64, now time.Time) error {
+// Reserve reserves memory for groups that Add will add. A group is the statistics of a key that a tracer has counted.
+// width is the width of the tracer's time buckets, in nanoseconds. Reserve returns an error, and reserves nothing, if the
+// daemon cannot count these time buckets, or if the groups exceed a limit of the cycle.
+func (w GroupWriter) Reserve(groups []Group, width uint64, now time.Time) error {
+	m := w.merged
 	if width != uint64(m.width) || !m.acceptsStarts(groups, now) {
 		return ErrOtherTime
 	}
@@ -232,7 +234,7 @@ func (m GroupWriter) Reserve(groups []Group, width uint64, now time.Time) error 
 	if !m.reserveMemory(totalRows, totalBins) {
 		return ErrNoMergedRoom
 	}
-	m.Merged.mappings = mappings
+	m.mappings = mappings // Add looks up the mapping of each group
 	return nil
 }
 
@@ -246,32 +248,33 @@ func (m *mergedBuckets) acceptsStarts(groups []Group, now time.Time) bool {
 	return true
 }
 
-// Add adds the counts of a group, the statistics that a tracer has aggregated for one key. The caller
-// must have passed the group to Reserve. Add returns the labels that were replaced because they have
+// Add adds the counts of a group, the statistics that a tracer has counted for one key. The caller
+// must have passed the group to Reserve. Add returns the labels of the key that were replaced because they have
 // too many distinct values.
-func (m GroupWriter) Add(origin registry.OriginID, g *Group) registry.LabelSet {
+func (w GroupWriter) Add(origin registry.OriginID, g *Group) registry.LabelSet {
+	m := w.merged
 	mapping := slices.Index(m.mappings, g.Mapping)
 	if mapping < 0 {
 		panic("BUG: a group is added that no room was reserved for")
 	}
-	admission := m.admit(origin, g)
+	admission := w.admit(origin, g)
 	row := m.row(mergedKey{
 		key: admission.ID, mapping: sketch.MappingID(mapping), bucket: m.rounded(g.Bucket),
 	})
 	row.Add(&g.Counts)
-	newBins := row.okDurations.add(&g.OK) + row.errorDurations.add(&g.Errors)
-	m.Merged.binCount += newBins
+	m.binCount += row.okDurations.add(&g.OK)
+	m.binCount += row.errorDurations.add(&g.Errors)
 	m.pending.Add(g.Spans) // until the cycle is sealed
 	m.spans.Add(g.Spans)   // in total
 	return admission.Collapsed
 }
 
-// admit registers the key of a group. If the group has several spans, admit registers the key twice, so that
-// the registry knows that it is not used only once.
-func (m GroupWriter) admit(origin registry.OriginID, g *Group) registry.Admission {
-	admission := m.cycle.Admit(origin, &g.Key)
+// admit returns the ID of the key of a group. If the group has several spans, admit registers the key twice: the registry
+// prefers keys that are used at least twice.
+func (w GroupWriter) admit(origin registry.OriginID, g *Group) registry.Admission {
+	admission := w.cycle.Admit(origin, &g.Key)
 	if g.Spans > 1 {
-		admission = m.cycle.Admit(origin, &g.Key)
+		admission = w.cycle.Admit(origin, &g.Key)
 	}
 	return admission
 }

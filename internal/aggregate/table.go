@@ -174,7 +174,7 @@ func (d *distribution) read(to sketch.Sum, mapping sketch.Mapping) {
 type Part struct {
 	Key     registry.KeyID
 	Mapping sketch.MappingID
-	Bucket  int64 // start, nanoseconds since the Unix epoch
+	Bucket  int64 // start of the time bucket, nanoseconds since the Unix epoch
 
 	table  *Table  // nil for merged groups
 	merged *Merged // nil for rows of a drainer
@@ -204,15 +204,16 @@ func (p *Part) Counts() Counts {
 // countedByTracer reports whether a tracer has counted the spans, and not the daemon.
 func (p *Part) countedByTracer() bool { return p.merged != nil }
 
-// mergedRow returns the row and its mapping. A tracer must have counted its spans.
+// mergedRow returns the row, and the mapping that assigns durations to the row's bins. It must be called only if
+// countedByTracer returns true.
 func (p *Part) mergedRow() (*mergedRow, sketch.Mapping) {
 	return &p.merged.rows[p.row], p.merged.mappings[p.Mapping]
 }
 
-// ReadOK adds the durations of all spans without an error to sum. A sum that is a Sketch must get only parts with the same
-// Mapping, the assignment of durations to its bins.
+// ReadOK adds the durations of all spans without an error to sum. If sum is a sketch.Sketch, all parts that the caller
+// adds to it must have the same value of the field Mapping, because a Sketch assigns durations to bins by one mapping.
 func (p *Part) ReadOK(sum sketch.Sum) {
-	if p.countedByTracer() { // then the counts are in bins of the tracer's mapping
+	if p.countedByTracer() {
 		row, mapping := p.mergedRow()
 		row.okDurations.read(sum, mapping)
 		return
@@ -221,17 +222,16 @@ func (p *Part) ReadOK(sum sketch.Sum) {
 	row.okDurations.Read(&p.table.pages, sum)
 }
 
-// ReadErrors adds the durations of all spans with an error to sum. A sum that is a Sketch must get only parts with the same
-// Mapping, the assignment of durations to its bins.
+// ReadErrors adds the durations of all spans with an error to sum. ReadOK describes a limitation if sum is a
+// sketch.Sketch.
 func (p *Part) ReadErrors(sum sketch.Sum) {
-	if p.countedByTracer() { // then the counts are in bins of the tracer's mapping
+	if p.countedByTracer() {
 		row, mapping := p.mergedRow()
 		row.errorDurations.read(sum, mapping)
 		return
 	}
 	errorPart := p.table.findErrorPart(p.row)
-	hasErrors := errorPart != nil
-	if hasErrors {
+	if errorPart != nil {
 		errorPart.durations.Read(&p.table.pages, sum)
 	}
 }
@@ -245,8 +245,7 @@ func (p *Part) ErrorDuration() float64 {
 		return row.errorDuration(mapping)
 	}
 	errorPart := p.table.findErrorPart(p.row)
-	hasErrors := errorPart != nil
-	if !hasErrors {
+	if errorPart == nil {
 		return 0
 	}
 	return errorPart.duration
