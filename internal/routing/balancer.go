@@ -35,7 +35,7 @@ type Balancer struct {
 	demand  demand
 	stats   atomic.Pointer[Stats]
 
-	keyCapacity atomic.Int64 // number of keys for which the partitions are enough
+	keyCapacity atomic.Int64 // number of keys for which the current number of partitions is enough
 	peakKeys    atomic.Int64 // maximum number of keys so far
 	grow        chan struct{}
 	stop        chan struct{}
@@ -250,11 +250,11 @@ func (s *Stats) addPlan(p *Plan) {
 }
 
 // setLoads sets the loads of the drainers, the goroutines that aggregate spans, and of the busiest partitions,
-// the parts of the key space. loads has the number of sampled spans per partition, as counted under the
-// routing r.
+// the parts of the key space. loads contains, by partition, the number of sampled spans while r was the current
+// routing.
 func (s *Stats) setLoads(loads []uint64, r *Routing) {
 	assigned := newAssignment(loads, r)
-	total := max(1, assigned.fairLoad()*float64(r.drainers))
+	total := max(1, assigned.totalLoad()) // not 0, because it is a divisor
 	s.Drainers = make([]DrainerLoad, r.drainers)
 	for drainer, load := range assigned.drainerLoads {
 		estimatedSpans := load * sampleEvery // load is a number of samples
@@ -269,7 +269,7 @@ func (s *Stats) setLoads(loads []uint64, r *Routing) {
 	s.Busiest = busiest(assigned.partitionLoads(total))
 }
 
-// partitionLoads returns the loads of all partitions that have any. total is the sum of all loads.
+// partitionLoads returns the loads of the partitions with at least one sampled span. total is the sum of their loads.
 func (a *assignment) partitionLoads(total float64) (partitions []PartitionLoad) {
 	for p, load := range a.loads {
 		if load > 0 {

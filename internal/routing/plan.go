@@ -211,13 +211,18 @@ func (a *assignment) assign(p int, owners ...uint16) {
 	}
 }
 
-// fairLoad returns the fair load of a drainer: the total load, divided by the number of drainers.
-func (a *assignment) fairLoad() float64 {
+// totalLoad returns the sum of the loads of all drainers.
+func (a *assignment) totalLoad() float64 {
 	sum := 0.0
 	for _, load := range a.drainerLoads {
 		sum += load
 	}
-	return sum / float64(len(a.drainerLoads))
+	return sum
+}
+
+// fairLoad returns the fair load of a drainer: the total load, divided by the number of drainers.
+func (a *assignment) fairLoad() float64 {
+	return a.totalLoad() / float64(len(a.drainerLoads))
 }
 
 // highestLoad returns the load of the busiest drainer.

@@ -35,7 +35,7 @@ import (
 // Routing maps partitions to drainers. It is immutable; a change creates a new Routing with the
 // next epoch.
 type Routing struct {
-	epoch    uint64 // number of the routing, from 1
+	epoch    uint64 // 1 for the first routing of the daemon, 2 for the second one, and so on
 	drainers int
 	mask     uint32 // hash & mask is the partition
 
@@ -96,8 +96,8 @@ func (r *Routing) Subdivide(partitions int) *Routing {
 	return r.WithOwners(owners)
 }
 
-// WithOwners returns the routing that follows r. owners contains, for each partition, the drainers that
-// count its spans.
+// WithOwners returns a routing with new owners of the partitions, and with the next epoch after that of r. The drainers
+// in owners[p] count the spans of partition p. The number of partitions is len(owners).
 func (r *Routing) WithOwners(owners [][]uint16) *Routing {
 	next := newRouting(len(owners), r.drainers)
 	next.epoch = r.epoch + 1
@@ -138,8 +138,7 @@ func partitionsFor(drainers, keys int) int {
 	return partitions
 }
 
-// capacityOf returns the largest number of keys for which partitionsFor returns at most the given number of
-// partitions.
+// capacityOf returns the number of different keys for which the given number of partitions is enough.
 func capacityOf(partitions int) int {
 	if partitions >= MaxPartitions {
 		return math.MaxInt
@@ -205,7 +204,7 @@ func (r *Route) Begin() {
 	r.batch = r.random.Uint32()
 }
 
-// Drainer returns the drainer for spans with a hash.
+// Drainer returns the number of the drainer that counts the spans of a key with the given hash.
 func (r *Route) Drainer(hash uint32) int { return r.routing.drainer(hash, r.batch) }
 
 // CountLoad tells the balancer how much load a batch causes. To save time, it counts only a random
