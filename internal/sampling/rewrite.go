@@ -137,7 +137,7 @@ func (s *Sample) sizeWithThreshold(extra *otlp.SpanExtra) int {
 func (s *Sample) stateWithThreshold(extra *otlp.SpanExtra) []byte {
 	text := s.request.Bytes(extra.State)
 	state := s.states.Read(text)
-	s.newState = state.AppendWith(s.newState[:0], text, s.threshold)
+	s.newState = state.WithThreshold(s.newState, text, s.threshold)
 	return s.newState
 }
 

@@ -1,12 +1,12 @@
-// Package tracestate reads and writes the sampling information in a tracestate: OpenTelemetry's entry
-// in W3C's list, according to the specifications tracestate-handling and tracestate-probability-sampling.
+// Package tracestate reads and writes the sampling information in a W3C tracestate: the member with OpenTelemetry's
+// key "ot", according to the specifications tracestate-handling and tracestate-probability-sampling.
 //
 // A span with a 56-bit threshold th was sampled with the probability 1-th/2^56, so it represents the
-// inverse number of spans. Its trace was sampled because its randomness is at least the threshold: rv of
-// the entry, or otherwise the lowest 56 bits of the trace ID.
+// inverse number of spans. Its trace was sampled because its randomness is at least the threshold. The randomness is rv
+// of the member, or otherwise the lowest 56 bits of the trace ID.
 //
 // A tracestate that violates W3C's syntax contains no information, and is discarded when it is rewritten,
-// as W3C requires; the same applies to an invalid OpenTelemetry entry. A threshold above the randomness is
+// as W3C requires; the same applies to an invalid value of the key "ot". A threshold above the randomness is
 // ignored, because such a span would not have been sampled. Nothing is allocated. A State refers to the
 // text that it was read from.
 package tracestate
@@ -19,11 +19,11 @@ import (
 
 // State is the sampling information of a tracestate.
 type State struct {
-	IsMalformed   bool
+	IsMalformed   bool // the text violates W3C's syntax
 	HasThreshold  bool
 	HasRandomness bool
-	Threshold     uint64
-	Randomness    uint64
+	Threshold     uint64 // th: the span was sampled if the randomness of its trace is at least as high
+	Randomness    uint64 // rv: random number of the trace, with 56 bits
 
 	otValue []byte // value of the member with the key "ot"
 }
@@ -74,8 +74,8 @@ func cutMember(member []byte) (key, value []byte, isValid bool) {
 	return key, value, isPair && isKey(key) && isValue(value)
 }
 
-// readOTValue parses the value of the tracestate key "ot", such as "th:8;rv:0123456789abcd", and stores
-// threshold and randomness in s. It returns false if the value is invalid; then s can contain a part of
+// readOTValue parses the value of the tracestate key "ot", such as "th:8;rv:0123456789abcd", and stores the
+// threshold (th) and the randomness (rv) in s. It returns false if the value is invalid; then s can contain a part of
 // it.
 func (s *State) readOTValue(otValue []byte) bool {
 	s.otValue = otValue
@@ -99,8 +99,8 @@ func (s *State) readOTValue(otValue []byte) bool {
 	return true
 }
 
-// readThreshold parses a threshold, 1 to 14 hexadecimal digits whose trailing zeros can be omitted, and
-// stores it in s. It returns false if it is invalid.
+// readThreshold parses the threshold of a sampler, 14 hexadecimal digits whose trailing zeros can be omitted, and
+// stores it in s. It returns false if hex is not such a number.
 func (s *State) readThreshold(hex []byte) bool {
 	number, err := strconv.ParseUint(string(hex), 16, 64)
 	if err != nil || len(hex) > maxDigits {
@@ -112,8 +112,8 @@ func (s *State) readThreshold(hex []byte) bool {
 	return true
 }
 
-// readRandomness parses a randomness, 14 hexadecimal digits, and stores it in s. It returns false if it is
-// invalid.
+// readRandomness parses the random number of a trace, 14 hexadecimal digits, and stores it in s. A sampler compares this
+// number with its threshold. readRandomness returns false if hex is not such a number.
 func (s *State) readRandomness(hex []byte) bool {
 	number, err := strconv.ParseUint(string(hex), 16, 64)
 	if err != nil || len(hex) != maxDigits {
@@ -166,45 +166,45 @@ func (s *State) Rate() (rate float64, ok bool) {
 // exponentOfUnsampled is the value of p for a span that was not sampled.
 const exponentOfUnsampled = 63
 
-// AppendWith appends the tracestate text with another threshold. s must be the result of reading text. The member with
-// the key "ot" comes first, because W3C requires this of the member that was changed last. The last of the other members
-// are omitted if there are too many, and all of them if text is malformed.
-func (s *State) AppendWith(dst, text []byte, threshold uint64) []byte {
-	start := len(dst)
-	dst = append(dst, "ot="...)
-	dst = s.appendOtherPairs(dst)
-	dst = append(dst, "th:"...)
-	dst = appendThreshold(dst, threshold)
+// WithThreshold returns a tracestate with the given threshold, and otherwise the contents of the tracestate text. s must
+// be the result of reading text. The result overwrites buffer if it has enough capacity. The member with the key "ot"
+// comes first, because W3C requires this of the member that was changed last. Members at the end of text are omitted if
+// the result would exceed a limit of W3C. If text is malformed, the result contains only the threshold.
+func (s *State) WithThreshold(buffer, text []byte, threshold uint64) []byte {
+	tracestate := append(buffer[:0], "ot="...)
+	tracestate = s.appendOtherPairs(tracestate)
+	tracestate = append(tracestate, "th:"...)
+	tracestate = appendThreshold(tracestate, threshold)
 	if s.IsMalformed {
-		return dst
+		return tracestate
 	}
-	return appendOtherMembers(dst, start, text)
+	return appendOtherMembers(tracestate, text)
 }
 
-// appendOtherMembers appends the members of the tracestate text, except for the one with the key "ot", to
-// dst. dst[start:] is the tracestate so far, with one member. The last members are omitted if there are too
-// many or if they are too long.
-func appendOtherMembers(dst []byte, start int, text []byte) []byte {
-	members := 1
+// appendOtherMembers appends the members of the tracestate text, except for the one with the key "ot", to a new
+// tracestate that contains only that member. It omits members at the end of text if the new tracestate would have more
+// than maxMembers members or more than maxBytes bytes.
+func appendOtherMembers(tracestate, text []byte) []byte {
+	members := 1 // the one with the key "ot"
 	for member := range bytes.SplitSeq(text, []byte{','}) {
 		member = bytes.Trim(member, " \t")
 		if len(member) == 0 || bytes.HasPrefix(member, []byte("ot=")) {
 			continue
 		}
 		members++
-		size := len(dst) - start + len(",") + len(member)
-		if members > maxMembers || size > maxBytes {
+		newSize := len(tracestate) + len(",") + len(member)
+		if members > maxMembers || newSize > maxBytes {
 			break
 		}
-		dst = append(dst, ',')
-		dst = append(dst, member...)
+		tracestate = append(tracestate, ',')
+		tracestate = append(tracestate, member...)
 	}
-	return dst
+	return tracestate
 }
 
 // appendOtherPairs appends the pairs of the tracestate key "ot" except for the threshold, each followed
-// by a semicolon, such as "rv:0123456789abcd;". It omits pairs if there would be no space left for a
-// threshold.
+// by a semicolon, such as "rv:0123456789abcd;". It omits pairs that would leave no space for a threshold in a value of
+// maxValue bytes.
 func (s *State) appendOtherPairs(dst []byte) []byte {
 	const maxPairBytes = maxValue - len("th:") - maxDigits
 	start := len(dst)
@@ -223,7 +223,7 @@ func (s *State) appendOtherPairs(dst []byte) []byte {
 	return dst
 }
 
-// Limits of a tracestate by W3C, and of OpenTelemetry's entry.
+// The maximum length of a tracestate in bytes, of its list of members, and of the value of a member in bytes.
 const (
 	maxBytes   = 1024
 	maxMembers = 32
@@ -265,13 +265,13 @@ func isValue(value []byte) bool {
 		areAll(value, func(c byte) bool { return ' ' <= c && c <= '~' && c != ',' && c != '=' })
 }
 
-// isSubkey reports whether a key is valid in OpenTelemetry's entry.
+// isSubkey reports whether a key, such as "th", is valid in a pair of the tracestate key "ot".
 func isSubkey(key []byte) bool {
 	return len(key) > 0 && isLower(key[0]) &&
 		areAll(key, func(c byte) bool { return isLower(c) || isDigit(c) })
 }
 
-// isSubvalue reports whether a value is valid in OpenTelemetry's entry.
+// isSubvalue reports whether a value is valid in a pair of the tracestate key "ot".
 func isSubvalue(value []byte) bool {
 	return areAll(value, func(c byte) bool {
 		return isLower(c) || isDigit(c) || 'A' <= c && c <= 'Z' || c == '.' || c == '_' || c == '-'

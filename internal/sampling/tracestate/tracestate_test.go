@@ -127,7 +127,7 @@ func TestTracestate_Written(t *testing.T) {
 		"ot=th:8;th:8,x=y":          "ot=th:c,x=y",
 	} {
 		s := Read([]byte(text))
-		got := string(s.AppendWith(nil, []byte(text), 0xc<<52))
+		got := string(s.WithThreshold(nil, []byte(text), 0xc<<52))
 		if got != want {
 			t.Errorf("%q becomes %q, want %q", text, got, want)
 		}
@@ -153,7 +153,7 @@ func TestTracestate_FullMakesRoom(t *testing.T) {
 		for n := 1; n <= 254; n++ {
 			text := []byte(of(n))
 			s := Read(text)
-			written := s.AppendWith([]byte("before"), text, Never-1)[len("before"):]
+			written := s.WithThreshold([]byte("overwritten"), text, Never-1)
 			again := Read(written)
 			if s.IsMalformed || again.IsMalformed || again.Threshold != Never-1 ||
 				len(written) > len(text)+GrowthBytes {

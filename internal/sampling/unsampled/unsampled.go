@@ -190,7 +190,7 @@ func writeV1(t *spantable.Table, list decode.TraceList, start []byte, traceCount
 	return body[newStart:]
 }
 
-// startBytes returns the maximum length of a start that encodeStart encodes.
+// startBytes returns the maximum length of the result of encodeStart for the given strings.
 func startBytes(texts []spantable.Text) int {
 	const maxHeader = 5 // bytes of the longest header of a map, a list or a string
 	maxBytes := 3 * maxHeader
@@ -201,8 +201,8 @@ func startBytes(texts []spantable.Text) int {
 }
 
 // encodeStart returns the start of a v1 body, a msgpack map: the header of the map, and its first field, a
-// list of the given strings. The caller appends otherFields more fields. The result uses the memory of
-// t.Derived.
+// list of the given strings. The caller appends otherFields more fields. To save an allocation, encodeStart overwrites
+// t.Derived with the result.
 func encodeStart(t *spantable.Table, otherFields int, texts []spantable.Text) []byte {
 	const stringsField = 1 // number of the field with the list of strings
 	fieldCount := 1 + otherFields
