@@ -33,7 +33,7 @@ type writer struct {
 
 	request   request // the body contains the resources before the current one
 	resource  []byte  // attributes of the current resource
-	hasPoints bool    // the request has at least one complete series
+	hasSeries bool    // the request contains at least one series
 	scratch   []byte  // the point that is being written
 }
 
@@ -197,9 +197,9 @@ func (m *metric) appendHistogram(b []byte, p *points.Point, period window) []byt
 // and discards the points, if they do not fit in an empty request.
 func (w *writer) endSeries() (fits bool) {
 	fits = w.addSeries()
-	if !fits && w.hasPoints {
+	if !fits && w.hasSeries {
 		w.endRequest()
-		fits = w.addSeries()
+		fits = w.addSeries() // to an empty request
 	}
 	for m := range w.allMetrics {
 		m.currentSeries = m.currentSeries[:0]
@@ -224,7 +224,7 @@ func (w *writer) addSeries() (fits bool) {
 		m.points = append(m.points, m.currentSeries...)
 	}
 	if w.size() <= w.limit {
-		w.hasPoints = true
+		w.hasSeries = true
 		return true
 	}
 	for m := range w.allMetrics { // remove the points again
@@ -236,11 +236,11 @@ func (w *writer) addSeries() (fits bool) {
 // endRequest passes the request to emit, unless it is empty, and begins the next one.
 func (w *writer) endRequest() {
 	w.endResource()
-	if w.hasPoints {
+	if w.hasSeries {
 		w.emit(&w.request)
 	}
 	w.request = request{body: w.request.body[:0]}
-	w.hasPoints = false
+	w.hasSeries = false
 }
 
 // endResource appends the metrics of the current resource to the request, if it has points.

@@ -75,9 +75,9 @@ func (e *environment) lookup(variables ...string) (variable, value string) {
 	return "", ""
 }
 
-// readSetting looks up the first of the given environment variables that is set. It parses the value, stores the
-// result in *target, and returns the name of the variable. It adds an error of parse to e.errs. If no variable is
-// set, it returns "" and leaves *target unchanged.
+// readSetting reads a setting from the first variable in variables that is set, and returns the name of the variable. It
+// stores the parsed value in *target. If the value is invalid, it adds an error to e.errs, and leaves *target unchanged.
+// If no variable is set, it returns "".
 func readSetting[T any](
 	e *environment, target *T, variables []string, parse func(variable, text string) (T, error),
 ) (variable string) {
@@ -88,8 +88,9 @@ func readSetting[T any](
 	value, err := parse(variable, text)
 	if err != nil {
 		e.errs = errors.Join(e.errs, fmt.Errorf("read %s: %w", variable, err))
+		return variable
 	}
-	*target = value // the zero value after an error
+	*target = value
 	return variable
 }
 
