@@ -28,24 +28,27 @@ const encoderBytes = 1280 << 10
 
 // encoder writes responses to scrapes, one at a time. Its memory is reused for the next response.
 type encoder struct {
-	spanFamilies [][]*family  // by metric
+	spanFamilies [][]*family  // by index of points.Metric
 	edgeFamilies []*family    // metrics of the service graph
 	compressor   *gzip.Writer // nil until it is needed
 
 	eventFamilies, goodEventFamilies []*family // metrics of objectives
 }
 
-// newEncoder returns an encoder for the given metrics of spans, and for the metrics of the service graph, which have
-// classic buckets with graphBounds, if there are any.
+// newEncoder returns an encoder for the given metrics of spans, for the metrics of the service graph, and for the
+// metrics of objectives. graphBounds are the upper bounds of the classic buckets of the service graph, which has no
+// classic buckets if graphBounds is empty. If isNative is true, all histograms have native buckets.
 func newEncoder(metrics []points.Metric, graphBounds []float64, isNative bool) *encoder {
-	e := &encoder{edgeFamilies: newEdgeFamilies(newMessage(graphBounds, isNative))}
-	m := newMessage(nil, false)
-	e.eventFamilies = []*family{
-		newCounter(points.ObjectiveEventsTotal, "Spans that a service level objective counts.", m.toCalls),
-	}
-	e.goodEventFamilies = []*family{
-		newCounter(points.ObjectiveGoodEventsTotal,
-			"Spans without an error that took at most the threshold of a service level objective.", m.toCalls),
+	objective := newMessage(nil, false) // without buckets, because objectives have only counters
+	e := &encoder{
+		edgeFamilies: newEdgeFamilies(newMessage(graphBounds, isNative)),
+		eventFamilies: []*family{
+			newCounter(points.ObjectiveEventsTotal, "Spans that a service level objective counts.", objective.toCalls),
+		},
+		goodEventFamilies: []*family{
+			newCounter(points.ObjectiveGoodEventsTotal,
+				"Spans without an error that took at most the threshold of a service level objective.", objective.toCalls),
+		},
 	}
 	for _, metric := range metrics {
 		m := newMessage(metric.Bounds, isNative)
