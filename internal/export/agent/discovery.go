@@ -219,9 +219,10 @@ func (d *discovery) updateFeatures(edit func(Features) Features) {
 	}
 }
 
-// noticeState requests a read of the agent's /info if state differs from the state in the last /info. state is the
-// Datadog-Agent-State header of a response, a hash of the agent's configuration. Each new state causes only one
-// read. Otherwise, a proxy that rewrites /info would cause endless reads.
+// noticeState requests a read of the agent's /info if its content has changed. state is the Datadog-Agent-State header
+// of a response: the agent's hash of the content of /info. It does nothing if the previous response had the same state,
+// because a proxy can modify /info: the hash of the modified content never equals state, and without this condition,
+// each response would cause a read.
 func (d *discovery) noticeState(state string) {
 	if state == "" {
 		return
