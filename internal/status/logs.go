@@ -67,11 +67,11 @@ type LossLog struct {
 	Masked        func() map[string]uint64           // masked keys so far, by field
 	Log           *slog.Logger
 
-	loggedDrops        map[string]uint64       // Dropped at the last line
-	loggedCollapses    map[string]uint64       // Collapsed at the last line
-	loggedMasks        map[string]uint64       // Masked at the last line
-	droppedByConn      map[connectionID]uint64 // dropped spans at the last line, by connection
-	ticksSinceDropLine int                     // number of ticks since the last line about drops
+	loggedDrops     map[string]uint64       // Dropped at the last line
+	loggedCollapses map[string]uint64       // Collapsed at the last line
+	loggedMasks     map[string]uint64       // Masked at the last line
+	droppedByConn   map[connectionID]uint64 // dropped spans at the last line, by connection
+	nextDropTick    int                     // first tick at which dropped spans can be logged again
 }
 
 // connectionID identifies a connection.
@@ -93,7 +93,6 @@ const (
 // returns, it logs those that it has not logged yet.
 func (l *LossLog) Run(stop <-chan struct{}) {
 	l.loggedDrops = l.Dropped()
-	l.ticksSinceDropLine = ticksPerDropLine // the first drop is logged at the next tick
 	ticker := time.NewTicker(tickInterval)
 	defer ticker.Stop()
 	for tick := 1; ; tick++ {
@@ -112,9 +111,11 @@ func (l *LossLog) Run(stop <-chan struct{}) {
 // logDue is called at every tick. It logs dropped spans, unless the last line about them is less than
 // ticksPerDropLine ticks old. It logs masked names and replaced labels every ticksPerLabelLine ticks.
 func (l *LossLog) logDue(tick int) {
-	l.ticksSinceDropLine++
-	if l.ticksSinceDropLine >= ticksPerDropLine {
-		l.logDrops()
+	if tick >= l.nextDropTick {
+		hasLogged := l.logDrops()
+		if hasLogged {
+			l.nextDropTick = tick + ticksPerDropLine
+		}
 	}
 	if tick%ticksPerLabelLine == 0 {
 		l.logMaskedNames()
@@ -124,17 +125,16 @@ func (l *LossLog) logDue(tick int) {
 
 // logDrops logs the number of spans that were dropped since the last line, for each reason. It also logs
 // the client with the most of them. It omits the reasons left_to_agent and ignored, because such spans
-// are not lost. It logs nothing if no span was lost.
-func (l *LossLog) logDrops() {
+// are not lost. It logs nothing, and returns false, if no span was lost.
+func (l *LossLog) logDrops() (hasLogged bool) {
 	dropped := l.Dropped()
 	delete(dropped, leftToAgent)
 	delete(dropped, ignored)
 	attrs := increases(l.loggedDrops, dropped)
 	l.loggedDrops = dropped
 	if len(attrs) == 0 {
-		return
+		return false
 	}
-	l.ticksSinceDropLine = 0
 	args := []any{slog.Group(spansGroup, attrs...)}
 	client, spans := l.mostDropped()
 	if spans > 0 {
@@ -142,6 +142,7 @@ func (l *LossLog) logDrops() {
 	}
 	l.Log.Warn("spans were dropped; docs/metrics.md has the fix for each reason, see "+
 		"spanstatsd_spans_dropped_total", args...)
+	return true
 }
 
 // clientAttrs returns the attributes that identify a client in the log.

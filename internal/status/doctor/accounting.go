@@ -14,8 +14,8 @@ func sum(counts map[string]uint64) (total uint64) {
 	return total
 }
 
-// checkAccounting adds findings about whether the numbers of spans balance, and about spans that were dropped,
-// were lost in clients, have a replaced label, or end in the future.
+// checkAccounting adds findings about whether the numbers of spans balance. It also adds findings about dropped spans,
+// spans that clients have lost, spans that are counted with a replaced label value, and spans that end in the future.
 func (f *Findings) checkAccounting(s *status.Status) {
 	const subject = "accounting"
 	f.checkBalances(subject, s)

@@ -74,8 +74,8 @@ func demandText(l *registry.LabelOverflow) string {
 	return fmt.Sprintf("`%s` of service `%s` wanted %s values, its budget is %d", name, l.Service, about(l.Wanted), l.Budget)
 }
 
-// checkLabelBudgets adds a finding for each label that had more values than its budget allows, in the last
-// interval with such labels. The fix has the flag that raises the budget.
+// checkLabelBudgets adds a finding for each label that had more values than its budget allows. It describes the last
+// export interval in which any label exceeded its budget. The fix has the flag that raises the budget.
 func (f *Findings) checkLabelBudgets(subject string, s *status.Status) {
 	if s.Overflow == nil {
 		return

@@ -39,13 +39,14 @@ func droppedSpans(s *status.Status) uint64    { return s.Accounting.DroppedTotal
 // writeAccountingRow writes one line of a tree of counts: name, the value of the current status, its rate,
 // and a note. branch draws the tree to the left of the name, for example "├ ".
 func (t *statusText) writeAccountingRow(branch, name string, value func(*status.Status) uint64, note string) {
-	const nameWidth = 16 // with the branch
+	const branchAndNameColumns = 16
+	nameColumns := branchAndNameColumns - utf8.RuneCountInString(branch)
+	paddedName := fmt.Sprintf("%-*s", nameColumns, name)
 	rate := ""
 	if perSecond, isKnown := rateSince(t.last, t.now, value); isKnown {
 		rate = rateText(perSecond)
 	}
-	padding := nameWidth - utf8.RuneCountInString(branch)
-	t.line("  %s%-*s %16s  %10s  %s", t.dim(branch), padding, name, count(value(t.now)), rate, note)
+	t.line("  %s%s %16s  %10s  %s", t.dim(branch), paddedName, count(value(t.now)), rate, note)
 }
 
 // seeDoctor is the last sentence of a message about a problem.
