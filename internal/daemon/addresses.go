@@ -9,11 +9,8 @@ import (
 	"path/filepath"
 )
 
-// Flags with addresses to which the daemon sends.
-const (
-	agentFlag   = "agent-url"
-	metricsFlag = "otlp-metrics-endpoint"
-)
+// metricsFlag is the flag with the address of an OTLP exporter.
+const metricsFlag = "otlp-metrics-endpoint"
 
 // address is an address in the configuration.
 type address struct {
@@ -48,10 +45,11 @@ func (c *Config) listenAddresses() []address {
 func (c *Config) destinationAddresses() (all []address) {
 	if !c.Agent.AutoDiscovered {
 		agentURL := c.Agent.URL
-		all = append(all, address{flag: agentFlag, network: agentURL.Network, location: agentURL.Address})
+		all = append(all, address{flag: "agent-url", network: agentURL.Network, location: agentURL.Address})
 	}
 	for _, exporter := range c.Exporters {
-		all = append(all, exporterAddress(exporter.URL))
+		network, location := parseAddress(exporter.URL)
+		all = append(all, address{flag: metricsFlag, network: network, location: location})
 	}
 	for _, kind := range receiverKinds {
 		if kind.forward != nil {
@@ -64,20 +62,19 @@ func (c *Config) destinationAddresses() (all []address) {
 	return all
 }
 
-// exporterAddress returns the address to which an OTLP exporter connects. It returns an address with an
-// empty location if the URL of the exporter is invalid.
-func exporterAddress(exporterURL string) address {
-	u, err := url.Parse(exporterURL)
+// parseAddress returns the network and the location of a URL: "unix" and the path of a socket, or "tcp" and
+// host:port. It returns empty strings if the URL is invalid.
+func parseAddress(rawURL string) (network, location string) {
+	u, err := url.Parse(rawURL)
 	if err != nil {
-		return address{flag: metricsFlag}
+		return "", ""
 	}
 	if u.Scheme == "unix" {
-		return address{flag: metricsFlag, network: "unix", location: u.Path}
+		return "unix", u.Path
 	}
 	defaultPorts := map[string]string{"http": "80", "https": "443"}
 	port := cmp.Or(u.Port(), defaultPorts[u.Scheme])
-	hostPort := net.JoinHostPort(u.Hostname(), port)
-	return address{flag: metricsFlag, network: "tcp", location: hostPort}
+	return "tcp", net.JoinHostPort(u.Hostname(), port)
 }
 
 // checkAddresses returns an error for each pair of flags with the same address. A second listener
