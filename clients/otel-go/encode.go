@@ -69,8 +69,8 @@ func (e *spanEncoder) encode(s sdktrace.ReadOnlySpan) []byte {
 
 // wrapSpan returns an OTLP trace request that contains the encoded span.
 func (e *spanEncoder) wrapSpan(encodedSpan []byte) []byte {
-	scopeSpansSize := protolite.Size(len(encodedSpan))
-	resourceSpansSize := protolite.Size(len(e.resource)) + protolite.Size(scopeSpansSize)
+	scopeSpansSize := protolite.FieldSize(len(encodedSpan))
+	resourceSpansSize := protolite.FieldSize(len(e.resource)) + protolite.FieldSize(scopeSpansSize)
 	b := protolite.AppendHead(e.request[:0], fieldRequestResourceSpans, resourceSpansSize)
 	b = protolite.AppendBytes(b, fieldResourceSpansResource, e.resource)
 	b = protolite.AppendHead(b, fieldResourceSpansScopeSpans, scopeSpansSize)
@@ -118,7 +118,7 @@ func appendAttributes(
 		}
 		value := attributes[i].Value
 		valueSize := sizeOfValue(value)
-		keyValueSize := protolite.Size(len(name)) + protolite.Size(valueSize)
+		keyValueSize := protolite.FieldSize(len(name)) + protolite.FieldSize(valueSize)
 		b = protolite.AppendHead(b, field, keyValueSize)
 		b = protolite.AppendBytes(b, fieldKeyValueKey, name)
 		b = protolite.AppendHead(b, fieldKeyValueValue, valueSize)
@@ -130,7 +130,7 @@ func appendAttributes(
 // sizeOfValue returns the number of bytes that appendValue appends for a value.
 func sizeOfValue(v attribute.Value) int {
 	if v.Type() == attribute.STRING {
-		return protolite.Size(len(truncate(v.AsString())))
+		return protolite.FieldSize(len(truncate(v.AsString())))
 	}
 	var memory [16]byte // large enough for other types of values
 	return len(appendValue(memory[:0], v))

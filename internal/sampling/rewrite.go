@@ -30,7 +30,7 @@ func fieldSize(messageSize int) int {
 	if messageSize == droppedSize {
 		return 0
 	}
-	return protolite.Size(messageSize)
+	return protolite.FieldSize(messageSize)
 }
 
 // computeSizes returns the length of the forwarded request, without the dropped spans. It also stores

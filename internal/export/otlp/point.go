@@ -125,7 +125,7 @@ func (m *metric) appendExplicit(b []byte, p *points.Point, period window) []byte
 func appendBuckets(b []byte, h *sketch.Buckets) []byte {
 	offset := protowire.EncodeZigZag(int64(h.Offset))
 	countsSize := varintsSize(h.Counts)
-	messageSize := protolite.Size(countsSize)
+	messageSize := protolite.FieldSize(countsSize)
 	if offset != 0 {
 		messageSize += tagSize + protowire.SizeVarint(offset)
 	}

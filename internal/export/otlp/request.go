@@ -265,13 +265,13 @@ func (w *writer) size() int {
 	if scopeMetricsSize == 0 {
 		return len(w.request.body)
 	}
-	return len(w.request.body) + protolite.Size(w.resourceMetricsSize(scopeMetricsSize))
+	return len(w.request.body) + protolite.FieldSize(w.resourceMetricsSize(scopeMetricsSize))
 }
 
 // resourceMetricsSize returns the length of the ResourceMetrics message of the current resource, given the length of
 // the ScopeMetrics message in it.
 func (w *writer) resourceMetricsSize(scopeMetricsSize int) int {
-	return protolite.Size(len(w.resource)) + protolite.Size(scopeMetricsSize)
+	return protolite.FieldSize(len(w.resource)) + protolite.FieldSize(scopeMetricsSize)
 }
 
 // scopeMetricsSize returns the length of the ScopeMetrics message with the points of the current resource. If there
@@ -279,7 +279,7 @@ func (w *writer) resourceMetricsSize(scopeMetricsSize int) int {
 func (w *writer) scopeMetricsSize() (size int) {
 	for m := range w.allMetrics {
 		if len(m.points) > 0 {
-			size += protolite.Size(m.size())
+			size += protolite.FieldSize(m.messageSize())
 		}
 	}
 	if size > 0 {
@@ -288,8 +288,10 @@ func (w *writer) scopeMetricsSize() (size int) {
 	return size
 }
 
-// size returns the length of the Metric message.
-func (m *metric) size() int { return len(m.head) + protolite.Size(len(m.points)+len(m.dataTail)) }
+// messageSize returns the length of the encoded Metric message, without the tag and the length that precede it.
+func (m *metric) messageSize() int {
+	return len(m.head) + protolite.FieldSize(len(m.points)+len(m.dataTail))
+}
 
 // movePoints appends the metric and its points to body, and removes the points from m. It returns the extended
 // body, or the same body if m has no points.
@@ -297,7 +299,7 @@ func (m *metric) movePoints(body []byte) []byte {
 	if len(m.points) == 0 {
 		return body
 	}
-	body = protolite.AppendHead(body, fieldMetrics, m.size())
+	body = protolite.AppendHead(body, fieldMetrics, m.messageSize())
 	body = append(body, m.head...)
 	body = protolite.AppendHead(body, m.dataField, len(m.points)+len(m.dataTail))
 	body = append(body, m.points...)

@@ -165,7 +165,7 @@ func (f *keyValues) appendTexts(b []byte, name string, values []string) []byte {
 
 // appendPair appends a KeyValue with the given name and the value f.value.
 func (f *keyValues) appendPair(b []byte, name string) []byte {
-	b = protolite.AppendHead(b, fieldList, protolite.Size(len(name))+protolite.Size(len(f.value)))
+	b = protolite.AppendHead(b, fieldList, protolite.FieldSize(len(name))+protolite.FieldSize(len(f.value)))
 	b = protolite.AppendBytes(b, fieldKey, name)
 	return protolite.AppendBytes(b, fieldValue, f.value)
 }

@@ -109,5 +109,6 @@ func AppendDouble(b []byte, field Number, f float64) []byte {
 	return AppendFixed64(b, field, math.Float64bits(f))
 }
 
-// Size returns the length of a field with the given number of bytes, whose field number is at most 15.
-func Size(bytes int) int { return 1 + protowire.SizeBytes(bytes) }
+// FieldSize returns the length of an encoded field, including its tag and the length of its content. contentSize is the
+// number of bytes of the content. The field number must be at most 15, so that the tag takes one byte.
+func FieldSize(contentSize int) int { return 1 + protowire.SizeBytes(contentSize) }

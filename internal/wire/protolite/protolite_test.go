@@ -37,10 +37,10 @@ func TestFields_AgreeWithTheLibrary(t *testing.T) {
 	}
 }
 
-func TestSize_IsThatOfTheField(t *testing.T) {
+func TestFieldSize_IsThatOfTheField(t *testing.T) {
 	for _, n := range []int{0, 1, 127, 128, 1 << 20} {
-		if got := len(protolite.AppendBytes(nil, 15, make([]byte, n))); got != protolite.Size(n) {
-			t.Errorf("%d bytes take %d, want %d", n, protolite.Size(n), got)
+		if got := len(protolite.AppendBytes(nil, 15, make([]byte, n))); got != protolite.FieldSize(n) {
+			t.Errorf("%d bytes take %d, want %d", n, protolite.FieldSize(n), got)
 		}
 	}
 }
