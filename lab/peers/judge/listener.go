@@ -6,7 +6,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -57,12 +59,22 @@ func decompressed(r *http.Request) (io.Reader, error) {
 	return gzip.NewReader(r.Body)
 }
 
-// freePort returns a port at which nothing listens.
+// lastPort is the last port that freePort has returned. Ports are below those that the kernel gives to connections, and depend on
+// the process, so that several judges can run.
+var lastPort atomic.Int32
+
+func init() { lastPort.Store(int32(15_000 + os.Getpid()%10_000)) }
+
+// freePort returns a port at which nothing listens, another one at each call.
 func freePort() (int, error) {
-	socket, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("find a free port: %w", err)
+	const attempts = 1000
+	var err error
+	for range attempts {
+		port := int(lastPort.Add(1))
+		var socket net.Listener
+		if socket, err = net.Listen("tcp", local(port)); err == nil {
+			return port, socket.Close()
+		}
 	}
-	defer socket.Close()
-	return socket.Addr().(*net.TCPAddr).Port, nil
+	return 0, fmt.Errorf("find a free port: %w", err)
 }

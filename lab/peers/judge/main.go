@@ -57,10 +57,7 @@ func (o options) run(out io.Writer) error {
 			chosenScenarios = append(chosenScenarios, s)
 		}
 	}
-	results, err := o.judgeAll(chosenScenarios, chosen)
-	if err != nil {
-		return err
-	}
+	results, failed := o.judgeAll(chosenScenarios, chosen) // other trials have results if one has failed
 	var tables bytes.Buffer
 	for i, s := range chosenScenarios {
 		printScenario(&tables, s, results[i])
@@ -74,7 +71,7 @@ func (o options) run(out io.Writer) error {
 		return fmt.Errorf("print tables: %w", err)
 	}
 	printLine(out, chosen, all)
-	return nil
+	return failed
 }
 
 // judgeAll runs several scenarios at the same time, and then those that need the whole machine, one by one.
