@@ -14,7 +14,7 @@ func TestDogStatsD_CountsLosses(t *testing.T) {
 	for _, line := range []string{
 		"datadog.trace_agent.receiver.spans_received:100|c|#lang:go\n",
 		"datadog.trace_agent.receiver.spans_dropped:7|c|#lang:go\n", "datadog.trace_agent.receiver.spans_dropped:5|c\n",
-		"datadog.trace_agent.normalizer.traces_dropped:0|c|#reason:foreign_span\n", "datadog.trace_agent.heap_alloc:1e9|g\n",
+		"datadog.trace_agent.stats_writer.dropped:0|c\n", "datadog.trace_agent.heap_alloc:1e9|g\n",
 	} {
 		d.count(line)
 	}

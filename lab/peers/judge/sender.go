@@ -51,6 +51,7 @@ func newDatadogSender(address string) *httpSender {
 			header.Set("Content-Type", "application/msgpack")
 			header.Set("Datadog-Meta-Lang", "go")
 			header.Set("X-Datadog-Trace-Count", strconv.Itoa(spans))
+			header.Set("Datadog-Send-Real-Http-Status", "true") // otherwise, the agent answers 200 if it is overloaded
 		},
 	}
 }

@@ -42,11 +42,11 @@ func (traceAgent) prepare(b bench) (*candidate, error) {
 	}, nil
 }
 
-// agentLosses are the agent's counters of losses, and whether they count spans.
+// agentLosses are the agent's counters of losses, and whether they count spans. Each trace of the judge has one span.
 var agentLosses = map[string]bool{
 	"datadog.trace_agent.receiver.spans_dropped":    true,
-	"datadog.trace_agent.normalizer.traces_dropped": false,
-	"datadog.trace_agent.stats_writer.dropped":      false,
+	"datadog.trace_agent.normalizer.traces_dropped": true,
+	"datadog.trace_agent.stats_writer.dropped":      false, // payloads
 }
 
 // dogStatsD receives the metrics of an agent about itself.

@@ -104,10 +104,9 @@ func (c spanstatsdCounters) read() (losses, error) {
 	}
 	found := losses{}
 	for _, s := range samples {
-		// Spans that are left to the agent are not lost.
-		if reason := s.label("reason"); s.value > 0 && reason != "left_to_agent" {
+		if s.value > 0 {
 			name := strings.TrimSuffix(strings.TrimPrefix(s.metric(), "spanstatsd_spans_"), "_total")
-			found[fmt.Sprintf("%s: %s", name, reason)] += s.value
+			found[fmt.Sprintf("%s: %s", name, s.label("reason"))] += s.value
 		}
 	}
 	return found, nil

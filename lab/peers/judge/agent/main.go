@@ -34,8 +34,8 @@ func run(port, backend, dogstatsd string) error {
 	conf.Hostname, conf.DefaultEnv, conf.AgentVersion = "judge", "none", "7.85.4"
 	conf.Endpoints = []*config.Endpoint{{Host: backend, APIKey: "judge"}}
 	conf.TelemetryConfig.Enabled = false
-	// The values that the Datadog agent's own configuration sets; those of config.New serve one connection at a time.
-	conf.MaxConnections, conf.DecoderTimeout, conf.Decoders = 1000, 10_000, 2
+	// The defaults of the agent's configuration file. Those of config.New serve one connection at a time.
+	conf.MaxConnections, conf.DecoderTimeout = 1000, 1000
 	var err error
 	if conf.ReceiverPort, err = strconv.Atoi(port); err != nil {
 		return fmt.Errorf("read port: %w", err)
