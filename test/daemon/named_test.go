@@ -23,10 +23,10 @@ var (
 		messaging.destination.name messaging.destination messaging.operation.name messaging.operation.type
 		messaging.operation rpc.system.name rpc.system rpc.service rpc.method peer.service server.address
 		net.peer.name net.host.name faas.invoked_provider faas.invoked_name faas.trigger
-		graphql.operation.type network.protocol.name`)
+		graphql.operation.type network.protocol.name gen_ai.request.model`)
 	// partsOfNames are attributes that only the names of spans depend on, unless they are dimensions.
 	partsOfNames = strings.Fields(`url.template url.path http.path server.port db.stored_procedure.name
-		db.query.text messaging.destination.template gen_ai.request.model`)
+		db.query.text messaging.destination.template`)
 	datadogNames = strings.Fields(`env version container_id container_name cloud_provider region zone
 		kube_cluster_name kube_namespace pod_name kube_deployment kube_container_name http.client_ip
 		http.version http.server_name http.useragent aws.s3.bucket_name aws.operation aws.service db.type

@@ -55,7 +55,7 @@ func TestComposeExample_Runs(t *testing.T) {
 			server.runQueries(&file)
 		}
 	}
-	server.rulesAreWell()
+	server.rulesAreWell(daemonRules, requestRules)
 }
 
 // here replaces the addresses and directories of containers with those on this machine. Files mounted

@@ -37,10 +37,19 @@ func TestPrometheus(t *testing.T) {
 	}
 	t.Cleanup(func() { agent.Close() })
 	target := freeAddress(t)
+	const objective = "--slo=shop: service=shop, 300ms, 99.9%"
+	sloRules := filepath.Join(dir, "slo.yaml")
+	printed, err := exec.Command(binary, "slo", "rules", objective).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(sloRules, printed, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	start(t, binary, "run", "--socket", filepath.Join(dir, "s"), "--agent-url", agent.URL(), "--http-addr",
-		target, "--prometheus",
+		target, "--prometheus", objective,
 		"--flush-interval", "1s", "--log-level", "error")
-	server := startPrometheus(t, dir, target)
+	server := startPrometheus(t, dir, target, sloRules)
 
 	ctx, stop := context.WithCancel(t.Context())
 	var publishing sync.WaitGroup
@@ -82,7 +91,7 @@ func TestPrometheus(t *testing.T) {
 	for _, file := range dashboards {
 		server.runQueries(&file)
 	}
-	server.rulesAreWell()
+	server.rulesAreWell(daemonRules, requestRules, ruleFile{rules: sloRules})
 }
 
 func openClient(t *testing.T, dir, service string) *client.Client {

@@ -22,18 +22,18 @@ type server struct {
 	base string
 }
 
-// startPrometheus starts a server that scrapes a daemon, with all rules.
-func startPrometheus(t *testing.T, dir, target string) *server {
+// startPrometheus starts a server that scrapes a daemon, with the rules of the deployment and those in sloRules.
+func startPrometheus(t *testing.T, dir, target, sloRules string) *server {
 	t.Helper()
 	rules, err := filepath.Abs(filepath.Dir(daemonRules.rules))
 	if err != nil {
 		t.Fatal(err)
 	}
 	config := fmt.Sprintf("global: {scrape_interval: 200ms, evaluation_interval: 200ms}\n"+
-		"rule_files: [%q, %q]\nscrape_configs:\n"+
+		"rule_files: [%q, %q, %q]\nscrape_configs:\n"+
 		"  - {job_name: spanstatsd, static_configs: [{targets: [%q]}]}\n"+
-		"  - {job_name: requests, metrics_path: /metrics/spans, static_configs: [{targets: [%[3]q]}]}\n",
-		rules+"/alerts.yaml", rules+"/requests.yaml", target)
+		"  - {job_name: requests, metrics_path: /metrics/spans, static_configs: [{targets: [%[4]q]}]}\n",
+		rules+"/alerts.yaml", rules+"/requests.yaml", sloRules, target)
 	file := filepath.Join(dir, "prometheus.yml")
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func (s *server) ask(promql string) float64 {
 func (s *server) runQueries(file *dashboardFile) {
 	s.t.Helper()
 	all := strings.NewReplacer("$__rate_interval", "1m", "$__range", "1h", "$job", ".*", "$instance", ".*",
-		"$kind", ".*", "$service", ".*", "$route", ".*")
+		"$kind", ".*", "$service", ".*", "$route", ".*", "$slo", ".*")
 	for _, p := range file.read(s.t).Panels {
 		for _, target := range p.Targets {
 			r, err := s.query(all.Replace(target.Expr))
@@ -124,8 +124,8 @@ func (s *server) runQueries(file *dashboardFile) {
 	}
 }
 
-// rulesAreWell checks that the server evaluates each rule without an error.
-func (s *server) rulesAreWell() {
+// rulesAreWell checks that the server evaluates each rule of the files without an error.
+func (s *server) rulesAreWell(files ...ruleFile) {
 	s.t.Helper()
 	var response struct {
 		Data struct {
@@ -146,7 +146,11 @@ func (s *server) rulesAreWell() {
 			}
 		}
 	}
-	if want := len(daemonRules.read(s.t)) + len(requestRules.read(s.t)); evaluated != want {
+	want := 0
+	for _, file := range files {
+		want += len(file.read(s.t))
+	}
+	if evaluated != want {
 		s.t.Errorf("the server has %d of %d rules", evaluated, want)
 	}
 }
