@@ -73,7 +73,7 @@ func (r *Report) WriteText(w io.Writer) {
 	}
 	b := &r.Accounting
 	facts = append(facts, fact{"accounting", fmt.Sprintf("received %d = aggregated %d + dropped %d; aggregated "+
-		"= flushed %d + unsent %d + held %d; balanced: %v",
+		"= flushed %d + unsent %d + pending %d; balanced: %v",
 		b.Received, b.Aggregated, b.Dropped, b.Flushed, b.Unsent, b.Pending, b.Balanced)})
 	if r.AgentHits != nil {
 		facts = append(facts, fact{"agent", fmt.Sprintf("%d hits, equal to accepted: %v", *r.AgentHits,

@@ -18,8 +18,8 @@ func writeTable(w io.Writer, flush int, at time.Time, t table, books status.Acco
 		fmt.Fprintln(columns, line)
 	}
 	columns.Flush()
-	fmt.Fprintf(w, "\nbooks: received %d = aggregated %d + dropped %d;  aggregated = flushed %d + unsent "+
-		"%d + held %d\n",
+	fmt.Fprintf(w, "\naccounting: received %d = aggregated %d + dropped %d;  aggregated = flushed %d + unsent "+
+		"%d + pending %d\n",
 		books.Received, books.Aggregated, books.DroppedTotal(), books.Flushed, books.Unsent, books.Pending)
 }
 
