@@ -30,7 +30,7 @@ func printScenario(out io.Writer, s scenario, results []result) {
 		s.name, s.about)
 	fmt.Fprintln(out, "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
 	for _, r := range results {
-		fmt.Fprintf(out, "| %s | %s | %s | %s | %s | %s | %s | %.1f | %.0f | %.0f |\n", r.Tool, spans(r.Sent), spans(r.Lost),
+		fmt.Fprintf(out, "| %s | %s | %s | %s | %s | %s | %s | %.2g | %.0f | %.0f |\n", r.Tool, spans(r.Sent), spans(r.Lost),
 			spans(r.Doubled), spans(r.Misnamed), spans(r.Unaccounted), r.reasons(), r.CPUMicros, r.PeakMiB, r.Gap.Seconds())
 	}
 	fmt.Fprintln(out)
