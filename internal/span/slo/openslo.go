@@ -180,19 +180,24 @@ func (o *Objective) setTarget(from *objectiveOfFile) error {
 		const digits = 1e9 // 0.999 becomes exactly 99.9
 		o.Target = math.Round(from.Target*100*digits) / digits
 	}
-	isTarget := o.Target > 0 && o.Target < 100
+	hasValue := from.Value != nil
 	switch {
 	case from.Target != 0 && from.TargetPercent != 0:
 		return errors.New("an objective has both target and targetPercent; remove one")
-	case !isTarget:
+	case !o.hasTarget():
 		return errors.New("an objective has no target between 0 and 1; give one such as target: 0.999")
-	case from.Value == nil:
+	case from.Op == "" && !hasValue:
 		return nil // only errors count
 	case from.Op != atMost:
 		return fmt.Errorf("an objective has the op %q; give %s", from.Op, atMost)
-	case *from.Value <= 0 || *from.Value > math.MaxInt32:
+	case !hasValue:
+		return errors.New("an objective has an op, but no value; give the threshold in seconds, such as value: 0.3")
+	}
+	nanoseconds := math.Round(*from.Value * float64(time.Second))
+	isThreshold := nanoseconds >= 1 && *from.Value <= math.MaxInt32 // false for NaN
+	if !isThreshold {
 		return fmt.Errorf("an objective has the value %v; give the threshold in seconds, such as 0.3", *from.Value)
 	}
-	o.Threshold = time.Duration(math.Round(*from.Value * float64(time.Second)))
+	o.Threshold = time.Duration(nanoseconds)
 	return nil
 }

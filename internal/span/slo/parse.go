@@ -110,11 +110,14 @@ func (o *Objective) parseTarget(percentage string) (err error) {
 		return errors.New("there are two targets; remove one")
 	}
 	o.Target, err = strconv.ParseFloat(percentage, 64)
-	if err != nil || o.Target <= 0 || o.Target >= 100 {
-		return fmt.Errorf("%s%% is not a target; give a percentage between 0 and 100, such as 99.9%%", percentage)
+	if err != nil || !o.hasTarget() {
+		return fmt.Errorf("%s%% is not a target; give a percentage above 0 and up to 99.9999999%%, such as 99.9%%", percentage)
 	}
 	return nil
 }
+
+// hasTarget reports whether the target is valid. It must leave an error budget, by which rules divide. NaN is invalid.
+func (o *Objective) hasTarget() bool { return o.Target > 0 && o.ErrorBudget() > 0 }
 
 func (o *Objective) parseWindow(days string) (err error) {
 	if o.Days != 0 {
