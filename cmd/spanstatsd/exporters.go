@@ -198,6 +198,9 @@ func (o *exporterOptions) complete(c *daemon.Config, s *settings) error {
 // the destinations that accept their metrics.
 func (o *exporterOptions) completeMeasures(c *daemon.Config, dialects []points.Dialect) error {
 	measures, err := measure.Parse(strings.Join(o.measures, " "))
+	if err == nil {
+		err = points.CheckMeasures(measures)
+	}
 	switch {
 	case err != nil || len(measures) == 0:
 		return err //nolint:wrapcheck // the error is complete

@@ -1,6 +1,7 @@
 package points
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -49,6 +50,31 @@ func (c *Config) withMeasuresOf(d dialect) dialect {
 	}
 	return w
 }
+
+// CheckMeasures returns an error if the metric of a measure would have the name of another metric. It compares the names
+// for Prometheus, because OTLP metrics get them, too, when they are stored there.
+func CheckMeasures(measures []measure.Measure) error {
+	measureOf := map[string]*measure.Measure{} // by the name for Prometheus
+	for i := range measures {
+		m := &measures[i]
+		name := labels{}.metricName(m.Name, unitSuffix(m.Unit))
+		other, isUsed := measureOf[name]
+		switch {
+		case isUsed && other.Name != m.Name:
+			return fmt.Errorf("check --measure: %s and %s have the same name in Prometheus, %s; rename one of them",
+				other.Name, m.Name, name)
+		case strings.HasPrefix(name, prefixOfSpanMetrics):
+			return fmt.Errorf("check --measure: the name %s is reserved for metrics of spans; choose one that does not begin "+
+				"with traces", m.Name)
+		}
+		measureOf[name] = m
+	}
+	return nil
+}
+
+// prefixOfSpanMetrics begins the names of all metrics of spans, edges and objectives, except for those that the
+// conventions define.
+const prefixOfSpanMetrics = "traces_"
 
 // metricOfMeasure returns the metric of a measure, named by the rules of the format.
 func (c *Config) metricOfMeasure(m *measure.Measure) Metric {

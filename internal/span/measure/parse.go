@@ -82,9 +82,11 @@ func parseFlag(flag string) ([]Measure, error) {
 	return []Measure{m}, nil
 }
 
-// contradicts reports whether two measures have the same name, although they are not parts of one metric.
+// contradicts reports whether two measures have the same name, although they are not parts of one metric: parts have
+// different values of a label.
 func (m Measure) contradicts(other Measure) bool {
-	return other.Name == m.Name && (m.Label.Name == "" || m.Label == other.Label)
+	areParts := m.Label.Name != "" && m.Label.Name == other.Label.Name && m.Label.Value != other.Label.Value
+	return m.Name == other.Name && !areParts
 }
 
 // boundsOf returns the upper bounds of classic buckets for values with a unit: powers of four as in the conventions for

@@ -44,6 +44,8 @@ func TestParse_RefusesByName(t *testing.T) {
 		"a=b,,":                               "the name of a label is empty",
 		"a=b a=c":                             "another measure has the name a",
 		"gen_ai gen_ai":                       "another measure has the name gen_ai.client.token.usage",
+		"gen_ai gen_ai.client.token.usage=a":  "another measure has the name gen_ai.client.token.usage",
+		"gen_ai.client.token.usage=a gen_ai":  "another measure has the name gen_ai.client.token.usage",
 		"a=a b=a c=a d=a e=a f=a g=a h=a i=a": "9 measures exceed the maximum of 8",
 	} {
 		if _, err := measure.Parse(flags); err == nil || !strings.Contains(err.Error(), want) {
