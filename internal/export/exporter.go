@@ -112,7 +112,7 @@ func (e *Encoded) lost() Amount { return Amount{e.Unencodable, e.UnencodableValu
 type TotalsStats struct {
 	Series     int    // current number
 	Ended      uint64 // series that ended
-	Overflowed uint64 // spans counted in an overflow series
+	Overflowed uint64 // spans, and values of measures, counted in an overflow series
 
 	Edges           int    // current number of edges of the service graph
 	EdgesOverflowed uint64 // spans counted in the overflow edge

@@ -192,7 +192,7 @@ var daemonMetrics = []metric{
 		"Cumulative series that ended after an hour without spans, or to make room.",
 		func(_ *scrape, d *export.Stats) uint64 { return d.Totals.Ended }),
 	perDestination(prometheus.CounterValue, "spans_overflowed_total",
-		"Spans counted in the overflow series of their resource.",
+		"Spans, and values of measures, counted in the overflow series of their resource.",
 		func(_ *scrape, d *export.Stats) uint64 { return d.Totals.Overflowed }),
 	perDestination(prometheus.GaugeValue, "service_graph_edges", "Edges of the service graph, 0 without --service-graph.",
 		func(_ *scrape, d *export.Stats) int { return d.Totals.Edges }),

@@ -95,7 +95,7 @@ type Totals struct {
 type Counts struct {
 	Series     int    // current number
 	Ended      uint64 // ended because they were idle or evicted
-	Overflowed uint64 // spans counted in an overflow series
+	Overflowed uint64 // spans, and values of measures, counted in an overflow series
 }
 
 // New returns empty totals. A series that exceeds the limits is counted in an overflow series, which has the

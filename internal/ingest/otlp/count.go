@@ -257,8 +257,8 @@ func respondToDrop(reason admit.DropReason) (result Result, refusal *reply) {
 	case reason == admit.DropNotWanted:
 		return ResultNotWanted, nil
 	case reason == admit.DropBatchTooLarge:
-		return 0, newRefusal(ResultTooMany, otlpanswer.ResourceExhausted, "the request has more spans than "+
-			"--ring-slots; configure smaller batches in the SDK, or raise it")
+		return 0, newRefusal(ResultTooMany, otlpanswer.ResourceExhausted, "the spans of the request, and "+
+			"their values for --measure, exceed --ring-slots; configure smaller batches in the SDK, or raise it")
 	}
 	panic(fmt.Sprint("BUG: unexpected reason for dropping spans: ", reason))
 }

@@ -71,12 +71,12 @@ func (l *Labels) Check() (err error) {
 		}
 		hasValidLength := name != "" && len(name) <= span.MaxLabel
 		if !hasValidLength || strings.Contains(name, ":") {
-			err = errors.Join(err, fmt.Errorf("check otlp-dimensions and prometheus-dimensions: "+
+			err = errors.Join(err, fmt.Errorf("check otlp-dimensions, prometheus-dimensions and the labels of measure: "+
 				"%q is not an attribute name: it has 1 to %d bytes and no colon", name, span.MaxLabel))
 		}
 	}
 	if additional > MaxAttributes {
-		err = errors.Join(err, fmt.Errorf("check otlp-dimensions and prometheus-dimensions: %d attributes "+
+		err = errors.Join(err, fmt.Errorf("check otlp-dimensions, prometheus-dimensions and the labels of measure: %d attributes "+
 			"besides the predefined ones exceed the maximum of %d; remove some", additional, MaxAttributes))
 	}
 	return errors.Join(err, checkResource(l.Resource))
