@@ -85,7 +85,10 @@ func (d *conventions) read(k *span.Key) {
 // are then in the metrics of spans without a metric of their own.
 func (d *conventions) leaveOut(measures []measure.Measure) {
 	for i := range semconv.Metrics {
-		hasSameName := func(m measure.Measure) bool { return m.Name == semconv.Metrics[i].Name }
+		metric := &semconv.Metrics[i]
+		hasSameName := func(m measure.Measure) bool {
+			return m.Name == metric.Name || nameForPrometheus(&m) == labels{}.metricName(metric.Name, "seconds")
+		}
 		if slices.ContainsFunc(measures, hasSameName) {
 			d.leftOut = append(d.leftOut, i)
 		}

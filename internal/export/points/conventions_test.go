@@ -292,6 +292,19 @@ func TestConventions_MeasureOfSameName(t *testing.T) {
 	}
 }
 
+// TestConventions_MeasureOfSameNameInPrometheus checks that durations of spans are not added to values, if the names of
+// the metrics differ only in characters that Prometheus replaces.
+func TestConventions_MeasureOfSameNameInPrometheus(t *testing.T) {
+	measures, err := measure.Parse("http_server_request_duration=wait,s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := readMeasured(t, "none", measures, spansOf{httpKey("server", "GET", "/", 200), 3, 0})
+	if len(got) != 1 || !strings.Contains(got[0], "traces_span_metrics_duration_seconds") {
+		t.Errorf("%q", got)
+	}
+}
+
 // TestConventions_CountEachSpanOnce counts random spans: no series occurs twice in a cycle, and the calls of all series
 // add up to the number of spans.
 func TestConventions_CountEachSpanOnce(t *testing.T) {

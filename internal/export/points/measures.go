@@ -57,7 +57,7 @@ func CheckMeasures(measures []measure.Measure) error {
 	measureOf := map[string]*measure.Measure{} // by the name for Prometheus
 	for i := range measures {
 		m := &measures[i]
-		name := labels{}.metricName(m.Name, unitSuffix(m.Unit))
+		name := nameForPrometheus(m)
 		other, isUsed := measureOf[name]
 		switch {
 		case isUsed && other.Name != m.Name:
@@ -70,6 +70,11 @@ func CheckMeasures(measures []measure.Measure) error {
 		measureOf[name] = m
 	}
 	return nil
+}
+
+// nameForPrometheus returns the name that the metric of a measure has in Prometheus.
+func nameForPrometheus(m *measure.Measure) string {
+	return labels{}.metricName(m.Name, unitSuffix(m.Unit))
 }
 
 // prefixOfSpanMetrics begins the names of all metrics of spans, edges and objectives, except for those that the
