@@ -61,9 +61,14 @@ func checkAttributes(c *daemon.Config, objectives *slo.List) (err error) {
 	if c.APM.Enabled() {
 		return nil
 	}
+	receivesAttributes := c.OTLP.Enabled() || c.Zipkin.Enabled() // native clients can send older names as tags
 	for _, name := range objectives.AttributeNames() {
 		isLabel := otel.IsTag(name) || slices.Contains(c.OTLP.Labels.Attributes, name)
-		if !isLabel {
+		switch {
+		case receivesAttributes && !otel.CanBeTag(name):
+			err = errors.Join(err, fmt.Errorf("check --slo: objectives can't compare %s; give another label, such as service or env, "+
+				"or the current name of the attribute, such as db.system.name for db.system", name))
+		case !isLabel:
 			err = errors.Join(err, fmt.Errorf("check --slo: no span has the label %s; add %[1]s to --prometheus-dimensions or "+
 				"--otlp-dimensions, such as all,%[1]s", name))
 		}

@@ -38,6 +38,12 @@ func TestSLO_InvalidFlags(t *testing.T) {
 		{[]string{"--prometheus", "--slo-file=/none"}, "read --slo-file"},
 		{[]string{"--agent-url=http://127.0.0.1:8126", "--slo=" + checkoutSLO}, "add --prometheus"},
 		{[]string{"--prometheus", "--slo=a: tenant.id=acme, 99%"}, "add tenant.id to --prometheus-dimensions"},
+		{
+			[]string{
+				"--prometheus", "--otlp-addr=127.0.0.1:4318", "--prometheus-dimensions=all,db.system", "--slo=a: db.system=x, 99%",
+			},
+			"objectives can't compare db.system",
+		},
 		{[]string{"--prometheus", "--slo=" + checkoutSLO, "--slo=" + checkoutSLO}, "two with the name checkout"},
 	} {
 		out := refusal(t, append([]string{"config", "--check"}, c.flags...))

@@ -130,6 +130,14 @@ func IsTag(name string) bool {
 	return slices.ContainsFunc(tagLabels[:], func(label spantable.Label) bool { return attributeNames[label] == name })
 }
 
+// CanBeTag reports whether Labels.Attributes can make an attribute a tag of spans. It returns false for the older names
+// of other attributes, for attributes with a field of their own in a key, and for those of the origin.
+func CanBeTag(name string) bool {
+	label := spantable.Label(max(0, slices.Index(attributeNames[:], name)))
+	isOfOrigin := slices.Contains(resourceNames[:], name)
+	return !oldLabels.Has(label) && !keyLabels.Has(label) && !isOfOrigin
+}
+
 // workAttributes contains, for each attribute of package work, the labels to read it from, in order
 // of preference. attributes.Value has those of work.MessagingOperation.
 var workAttributes = [work.Attributes][]spantable.Label{

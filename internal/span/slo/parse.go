@@ -151,6 +151,8 @@ func (o *Objective) addLabel(name, value string) error {
 		return fmt.Errorf("the value of %s is empty; give %s=value, or remove it", name, name)
 	case name == labelKind:
 		return o.setKind(value)
+	case otherNames[name] != "":
+		return fmt.Errorf("%s is not a label of objectives; give %s=%s", name, otherNames[name], value)
 	case isDuplicate:
 		return fmt.Errorf("the label %s occurs twice; give it once", name)
 	case label.isAttribute() && !attributeName.MatchString(name):
@@ -163,6 +165,9 @@ func (o *Objective) addLabel(name, value string) error {
 	o.Labels = append(o.Labels, label)
 	return nil
 }
+
+// otherNames contains the labels by the names that they have in metrics.
+var otherNames = map[string]string{"service.name": labelService, "span.name": labelSpan, "span.kind": labelKind}
 
 // setKind sets the kind of spans.
 func (o *Objective) setKind(kind string) error {

@@ -77,6 +77,8 @@ func TestParse_InvalidIsNamed(t *testing.T) {
 		"a: service=, 99%":                       "the value of service is empty",
 		"a: service=x, service=y, 99%":           "service occurs twice",
 		"a: route=/x, 99%":                       `"route" is not a label`,
+		"a: service.name=x, 99%":                 "give service=x",
+		"a: span.name=x, 99%":                    "give span=x",
 		"a: kind=web, service=x, 99%":            `"web" is not a kind`,
 		"a: kind=any, kind=any, service=x, 99%":  "kind occurs twice",
 		"a: service=x, peer service=y, 99%, 30d": `"peer service" is not a label`,
