@@ -11,6 +11,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/aggregate/exemplars"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate/sketch"
 	"github.com/spanstatsd/spanstatsd/internal/export"
+	"github.com/spanstatsd/spanstatsd/internal/export/points"
 	"github.com/spanstatsd/spanstatsd/internal/export/totals"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/testutil/testcycle"
@@ -123,6 +124,16 @@ func TestExplicitBuckets_Milliseconds(t *testing.T) {
 		!slices.Equal(millis.Counts, []uint64{1, 1, 1, 1}) || !isThousandfold(millis.Sum, seconds.Sum) ||
 		!isThousandfold(millis.Exemplars[0].Value, seconds.Exemplars[0].Value) {
 		t.Errorf("in milliseconds %+v, in seconds %+v", millis, seconds)
+	}
+}
+
+// TestExplicitBuckets_MeasuresKeepUnit checks that values of measures are not converted to milliseconds.
+func TestExplicitBuckets_MeasuresKeepUnit(t *testing.T) {
+	wait := points.Metric{Durations: "wait", Unit: "s", IsMeasure: true, Bounds: []float64{0.5}}
+	w := writer{metrics: []metricPair{{durations: newHistogram(&wait, cumulative)}}}
+	w.useMilliseconds()
+	if got := w.metrics[0].durations; got.unitsPerValue != 1 || got.bounds[0] != 0.5 {
+		t.Errorf("the bounds are %v, and %v units are sent per value", got.bounds, got.unitsPerValue)
 	}
 }
 

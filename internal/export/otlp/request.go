@@ -47,7 +47,7 @@ type metric struct {
 	dataField     protolite.Number // number of the field with the points, which depends on the type of the metric
 	dataTail      []byte           // encoded fields that follow the points
 	bounds        []float64        // of explicit buckets, as sent; nil for exponential buckets and counters
-	isInSeconds   bool             // the values are durations
+	isOfSpans     bool             // the values are durations of spans in seconds, not values of a measure
 	unitsPerValue float64          // 1000 for durations that are sent in milliseconds, otherwise 1
 	points        []byte           // encoded points of complete series
 	currentSeries []byte           // encoded points of the current series
@@ -97,23 +97,23 @@ func newHistogram(m *points.Metric, temporality uint64) metric {
 	if m.Bounds != nil {
 		dataField = fieldMetricExplicit
 	}
-	unit := cmp.Or(m.Unit, seconds)
 	return metric{
 		name:      m.Durations,
-		head:      histogramHead(m, unit),
+		head:      histogramHead(m, cmp.Or(m.Unit, seconds)),
 		dataField: dataField,
 		dataTail:  protolite.AppendVarint(nil, fieldTemporality, temporality),
 		bounds:    m.Bounds,
 
-		isInSeconds: unit == seconds, unitsPerValue: 1,
+		isOfSpans: !m.IsMeasure, unitsPerValue: 1,
 	}
 }
 
-// useMilliseconds changes the unit of explicit buckets, sums and exemplars from seconds to milliseconds.
+// useMilliseconds changes the unit of explicit buckets, sums and exemplars of spans from seconds to milliseconds. Values
+// of measures keep their unit, because users and conventions name it.
 func (w *writer) useMilliseconds() {
 	for i := range w.metrics {
 		durations := &w.metrics[i].durations
-		if !durations.isInSeconds {
+		if !durations.isOfSpans {
 			continue
 		}
 		durations.unitsPerValue = 1000
