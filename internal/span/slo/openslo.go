@@ -161,6 +161,8 @@ func (d *document) check() error {
 		return errors.New("ratioMetric is not supported; give a thresholdMetric")
 	case source != sourceType:
 		return fmt.Errorf("thresholdMetric.metricSource has the type %q; give %s", source, sourceType)
+	case indicator.ThresholdMetric.MetricSource.Spec == nil:
+		return errors.New("thresholdMetric.metricSource has no spec; give its labels, or spec: {} for all spans of the service")
 	case !isMethodSupported:
 		return fmt.Errorf("budgetingMethod is %q; give %s", spec.BudgetingMethod, occurrences)
 	case len(spec.Objectives) != 1:

@@ -221,6 +221,7 @@ func TestReadFile_UnsupportedIsNamed(t *testing.T) {
 		{"kind: SLO", "kind: SLI", "no document has the kind SLO"},
 		{"thresholdMetric:", "ratioMetric: {}\n      thresholdMetric:", "ratioMetric is not supported"},
 		{"type: spanstatsd", "type: prometheus", `type "prometheus"; give spanstatsd`},
+		{"spec: {span", "sepc: {span", "metricSource has no spec"},
 		{"service: shop", "service: shop\n  indicatorRef: x", "indicatorRef is not supported"},
 		{"Occurrences", "Timeslices", "give Occurrences"},
 		{"isRolling: true", "isRolling: false", "not rolling"},
