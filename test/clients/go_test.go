@@ -34,59 +34,48 @@ import (
 // TestGo_EqualsOTLP checks that a daemon which gets spans from the span processor exports the same series as one that
 // gets the same spans over OTLP, and that both have every span.
 func TestGo_EqualsOTLP(t *testing.T) {
-	native, overOTLP := newPod(t), newPod(t)
-	oracle := &oracle{ended: map[string]int64{}}
-	processor := newProcessor(t, native, false)
-	provider := sdktrace.NewTracerProvider(
-		sdktrace.WithResource(shopResource), sdktrace.WithSampler(sdktrace.AlwaysSample()),
-		sdktrace.WithSpanProcessor(oracle), sdktrace.WithSpanProcessor(processor),
-		sdktrace.WithBatcher(newExporter(t, overOTLP, nil), sdktrace.WithBlocking()),
-	)
-	shop := newShop(t, provider)
-	shop.request(600)
-	oracle.await(shop.spans)
-	if err := provider.Shutdown(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	native.end(syscall.SIGTERM)
-	overOTLP.end(syscall.SIGTERM)
-	got, want := native.series(), overOTLP.series()
-	if !maps.Equal(got, want) {
-		t.Errorf("series of the span processor:\n%s\nof OTLP:\n%s", lines(got), lines(want))
-	}
-	oracle.check(t, got, shop.spans, 0)
+	oracle, series, spans := sendBothWays(t, 600, false)
+	oracle.check(t, series, spans, 0)
 }
 
-// TestGo_MetricsEqualOTLP checks that the metrics of OpenTelemetry's conventions are the same, whether a daemon gets the
-// spans from the span processor or over OTLP, and that they have every span.
+// TestGo_MetricsEqualOTLP checks the same for the metrics of OpenTelemetry's conventions.
 func TestGo_MetricsEqualOTLP(t *testing.T) {
-	const dialect = "--otlp-dialect=conventions"
-	native, overOTLP := newPod(t, dialect), newPod(t, dialect)
-	oracle := &oracle{ended: map[string]int64{}}
+	_, series, spans := sendBothWays(t, 200, true, "--otlp-dialect=conventions")
+	counted := int64(0)
+	for _, calls := range series {
+		counted += calls
+	}
+	if counted != spans {
+		t.Errorf("%d of %d spans are in metrics:\n%s", counted, spans, lines(series))
+	}
+}
+
+// sendBothWays sends the spans of a shop to one daemon from the span processor, and to another over OTLP. It checks
+// that both export the same series, and returns these, the oracle and the number of spans.
+func sendBothWays(t *testing.T, requests int, hasMetricAttributes bool, flags ...string) (
+	o *oracle, series map[string]int64, spans int64,
+) {
+	t.Helper()
+	native, overOTLP := newPod(t, flags...), newPod(t, flags...)
+	o = &oracle{ended: map[string]int64{}}
 	provider := sdktrace.NewTracerProvider(
 		sdktrace.WithResource(shopResource), sdktrace.WithSampler(sdktrace.AlwaysSample()),
-		sdktrace.WithSpanProcessor(oracle), sdktrace.WithSpanProcessor(newProcessor(t, native, true)),
+		sdktrace.WithSpanProcessor(o), sdktrace.WithSpanProcessor(newProcessor(t, native, hasMetricAttributes)),
 		sdktrace.WithBatcher(newExporter(t, overOTLP, nil), sdktrace.WithBlocking()),
 	)
 	shop := newShop(t, provider)
-	shop.request(200)
-	oracle.await(shop.spans)
+	shop.request(requests)
+	o.await(shop.spans)
 	if err := provider.Shutdown(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	native.end(syscall.SIGTERM)
 	overOTLP.end(syscall.SIGTERM)
-	got, want := native.series(), overOTLP.series()
-	if !maps.Equal(got, want) {
-		t.Errorf("series of the span processor:\n%s\nof OTLP:\n%s", lines(got), lines(want))
+	series, want := native.series(), overOTLP.series()
+	if !maps.Equal(series, want) {
+		t.Errorf("series of the span processor:\n%s\nof OTLP:\n%s", lines(series), lines(want))
 	}
-	counted := int64(0)
-	for _, calls := range got {
-		counted += calls
-	}
-	if counted != shop.spans {
-		t.Errorf("%d of %d spans are in metrics:\n%s", counted, shop.spans, lines(got))
-	}
+	return o, series, shop.spans
 }
 
 // TestGo_SampledAcrossRestarts checks that every span is counted once although the SDK exports only one trace in a

@@ -2,7 +2,6 @@ package daemon_test
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -59,31 +58,22 @@ type objectiveReceiver struct {
 func startObjectiveReceiver(t *testing.T) *objectiveReceiver {
 	t.Helper()
 	r := &objectiveReceiver{counts: objectiveCounts{}}
-	r.Server = httptest.NewServer(http.HandlerFunc(r.serve))
+	r.Server = httptest.NewServer(collector.Handler(r.receive))
 	t.Cleanup(r.Close)
 	return r
 }
 
-func (r *objectiveReceiver) serve(w http.ResponseWriter, req *http.Request) {
-	body, err := io.ReadAll(req.Body)
-	if err != nil {
-		return
-	}
-	message, err := collector.Decode(body)
+func (r *objectiveReceiver) receive(request collector.Request) (status int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.requests++
-	if err != nil || r.requests%3 == 0 {
-		w.WriteHeader(http.StatusServiceUnavailable)
-		return
+	if r.requests%3 == 0 {
+		return http.StatusServiceUnavailable
 	}
-	for _, resource := range message {
-		for _, scope := range resource.Scopes {
-			for _, metric := range scope.Metrics {
-				r.record(metric)
-			}
-		}
+	for _, metric := range request.Metrics() {
+		r.record(*metric)
 	}
+	return http.StatusOK
 }
 
 // record records the points of a metric.

@@ -1,7 +1,6 @@
 package daemon_test
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -191,38 +190,29 @@ type graphReceiver struct {
 func startGraphReceiver(t *testing.T) *graphReceiver {
 	t.Helper()
 	r := &graphReceiver{edges: map[string]*edgeCounts{}}
-	r.Server = httptest.NewServer(http.HandlerFunc(r.serve))
+	r.Server = httptest.NewServer(collector.Handler(r.receive))
 	t.Cleanup(r.Close)
 	return r
 }
 
-func (r *graphReceiver) serve(w http.ResponseWriter, req *http.Request) {
-	body, err := io.ReadAll(req.Body)
-	if err != nil {
-		return
-	}
-	message, err := collector.Decode(body)
+func (r *graphReceiver) receive(request collector.Request) (status int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err != nil {
-		r.problems = append(r.problems, err.Error())
+	isGraph := false
+	for _, metric := range request.Metrics() {
+		isGraph = isGraph || strings.HasPrefix(metric.Name, "traces_service_graph")
 	}
-	isGraph := bytes.Contains(body, []byte("traces_service_graph"))
 	if isGraph {
 		r.payloads++
 	}
 	if isGraph && r.payloads%3 == 0 {
 		r.rejected++
-		w.WriteHeader(http.StatusBadRequest)
-		return
+		return http.StatusBadRequest
 	}
-	for _, resource := range message {
-		for _, scope := range resource.Scopes {
-			for _, metric := range scope.Metrics {
-				r.record(fmt.Sprint(resource.Attributes), metric)
-			}
-		}
+	for attributes, metric := range request.Metrics() {
+		r.record(fmt.Sprint(attributes), *metric)
 	}
+	return http.StatusOK
 }
 
 // record records the points of a metric.

@@ -122,6 +122,22 @@ func (c *Collector) serve(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/x-protobuf") // response is an empty message
 }
 
+// Handler returns a receiver of OTLP metrics. It passes each request to receive, one at a time, and responds with the
+// status code that receive returns. A request that cannot be decoded gets the status code 400.
+func Handler(receive func(Request) (status int)) http.Handler {
+	var mu sync.Mutex
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		request, err := read(r)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		w.WriteHeader(receive(request))
+	})
+}
+
 // read reads and decodes a request's body.
 func read(r *http.Request) (Request, error) {
 	if kind := r.Header.Get("Content-Type"); kind != "application/x-protobuf" {

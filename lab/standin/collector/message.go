@@ -1,5 +1,7 @@
 package collector
 
+import "iter"
+
 // Request is an ExportMetricsServiceRequest.
 type Request []Resource
 
@@ -50,4 +52,20 @@ type Exemplar struct {
 type Attribute struct {
 	Key   string
 	Value any
+}
+
+// Metrics iterates over the metrics of a request. Each comes with the attributes of its resource.
+func (r Request) Metrics() iter.Seq2[[]Attribute, *Metric] {
+	return func(yield func([]Attribute, *Metric) bool) {
+		for i := range r {
+			for j := range r[i].Scopes {
+				metrics := r[i].Scopes[j].Metrics
+				for k := range metrics {
+					if !yield(r[i].Attributes, &metrics[k]) {
+						return
+					}
+				}
+			}
+		}
+	}
 }
