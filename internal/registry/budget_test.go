@@ -37,6 +37,18 @@ func TestBudget_CollapsesTheLabelAlone(t *testing.T) {
 	}
 }
 
+// TestBudget_FitsFortyServices: with the default budgets, the services of a gateway that sends spans of 40 keep their
+// names from the first span on.
+func TestBudget_FitsFortyServices(t *testing.T) {
+	r, origin := one(t, func(*registry.Config) {})
+	for i := range 40 {
+		key := span.Key{Service: fmt.Sprint("service", i), Operation: "b", Resource: "c"}
+		if a := r.Admit(origin, &key); a.Collapsed != 0 {
+			t.Errorf("service %d lost its name", i)
+		}
+	}
+}
+
 func TestTags_UnboundedKeyCollapses(t *testing.T) {
 	r, origin := one(t, func(*registry.Config) {})
 	for i := range 400 {
