@@ -128,7 +128,7 @@ func (p *Pool) reserve(size int64) bool {
 	return true
 }
 
-// takeSpare returns the smallest spare buffer with at least size bytes. It returns nil if there is none, or if that buffer
+// takeSpare returns the smallest spare buffer with at least size bytes. It returns nil if all are smaller, or if that buffer
 // has more than 2*size bytes, because it would waste memory. The bytes of the returned buffer count as in use.
 func (p *Pool) takeSpare(size int) []byte {
 	p.mu.Lock()

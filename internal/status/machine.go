@@ -92,7 +92,7 @@ func cpuQuota(root fs.FS, group string, version int) (quota, period float64) {
 	return numbers[0], numbers[1]
 }
 
-// readNumber returns the number at the beginning of a file, or 0 if there is none.
+// readNumber returns the number at the beginning of a file, or 0 if it begins with something else.
 func readNumber(root fs.FS, name string) float64 {
 	numbers := readNumbers(root, name)
 	if len(numbers) == 0 {

@@ -337,8 +337,8 @@ func originAttributes(o *span.Origin) [12]tag {
 	}
 }
 
-// resourceAttribute returns the value of a resource attribute of a process that sends spans, or "" if there is
-// none. It accepts the old name deployment.environment for deployment.environment.name.
+// resourceAttribute returns the value of a resource attribute of a process that sends spans, or "" if the process does
+// not have it. It accepts the old name deployment.environment for deployment.environment.name.
 func resourceAttribute(o *span.Origin, name string) string {
 	if name == "deployment.environment" { // the old name
 		name = "deployment.environment.name"

@@ -326,8 +326,9 @@ func hasByteAt(text string, index int, bytes string) bool {
 // continuesName reports whether a dollar sign after c is a part of a name or parameter.
 func continuesName(c byte) bool { return isNameByte(c) || c == '$' || c == '?' }
 
-// dollarQuoteEnd returns the end of a literal like $$text$$ or $tag$text$tag$ that starts at text[start]. If there
-// is none, it returns start. A parameter like $1 is not a literal, nor is a part of a name like Oracle's DR$I$K.
+// dollarQuoteEnd returns the end of a literal like $$text$$ or $tag$text$tag$ that starts at text[start]. It
+// returns start if no such literal starts there. A parameter like $1 is not a literal, nor is a part of a name like
+// Oracle's DR$I$K.
 func dollarQuoteEnd(text string, start int) int {
 	if start > 0 && continuesName(text[start-1]) {
 		return start

@@ -55,7 +55,8 @@ func Parse(texts []string) (objectives []Objective, mistakes error) {
 	return objectives, mistakes
 }
 
-// NewList returns a list of objectives, or nil if there are none. It returns an error if there are too many, or two with the same name.
+// NewList returns a list of objectives, or nil without objectives. It returns an error if there are too many, or two with
+// the same name.
 func NewList(objectives []Objective) (*List, error) {
 	if len(objectives) == 0 {
 		return nil, nil
