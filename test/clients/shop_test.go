@@ -32,13 +32,14 @@ type application struct {
 	ended   chan error
 }
 
-// startApplication starts an application, whose spans are sampled at 1 %.
+// startApplication starts an application, whose spans are sampled at 1 %. It exports every 200 ms instead of every 5 s,
+// since a worker of uvicorn ends without the shutdown of its SDK, which would export the rest.
 func startApplication(t *testing.T, p *pod, exports *relay, process *exec.Cmd, environment ...string) *application {
 	t.Helper()
 	app := &application{t: t, process: process, ended: make(chan error, 1)}
 	process.Env = append(os.Environ(), "SPANSTATSD_SOCKET="+p.socket, "OTEL_SERVICE_NAME=shop", "OTEL_TRACES_SAMPLER=parentbased_traceidratio",
 		"OTEL_TRACES_SAMPLER_ARG=0.01", "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf", "OTEL_METRICS_EXPORTER=none",
-		"OTEL_LOGS_EXPORTER=none", "OTEL_EXPORTER_OTLP_ENDPOINT="+exports.server.URL)
+		"OTEL_LOGS_EXPORTER=none", "OTEL_BSP_SCHEDULE_DELAY=200", "OTEL_EXPORTER_OTLP_ENDPOINT="+exports.server.URL)
 	process.Env = append(process.Env, environment...)
 	process.Stdout, process.Stderr = &app.output, &app.output
 	process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
