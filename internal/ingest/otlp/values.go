@@ -19,7 +19,7 @@ func (s *Server) countRefusedValues(c *call, ws *workspace) {
 			continue
 		}
 		s.refusedValues[reason].Add(values)
-		s.Log.Write(slog.LevelWarn, "values of a measured attribute are not counted; send numbers from 0 to 18446744073",
+		s.Log.Write(slog.LevelWarn, "values of a measured attribute are not counted; "+measure.RefusalRemedies[reason],
 			append(c.senderAttributes(), "attribute", attribute, "reason", measure.RefusalNames[reason])...)
 	}
 }

@@ -75,6 +75,12 @@ const (
 // RefusalNames are the names of the reasons in metrics.
 var RefusalNames = [Refusals]string{NotANumber: "not_a_number", Negative: "negative", TooLarge: "too_large", TooMany: "too_many"}
 
+// RefusalRemedies say, for each reason, how the sender can have its values counted.
+var RefusalRemedies = [Refusals]string{
+	NotANumber: "send a number as an integer or a double", Negative: "send numbers from 0",
+	TooLarge: "send numbers up to 18446744073", TooMany: "send fewer spans with values in a request",
+}
+
 // MaxValue is the maximum value of an attribute: the longest duration in seconds.
 const MaxValue = math.MaxUint64 / unit
 

@@ -60,7 +60,7 @@ func (f *Findings) checkDroppedSpans(subject string, dropped map[string]uint64) 
 // checkValues adds a finding about values of --measure that could not be counted.
 func (f *Findings) checkValues(subject string, values *status.ValueAccounting) {
 	if values.Refused > 0 {
-		f.add(Wrong, subject, "send numbers from 0 to 18446744073, not texts; a line in the log names the attribute",
+		f.add(Wrong, subject, "see the line in the log, which names the attribute and the reason",
 			"%d values of the attributes in --measure are not counted", values.Refused)
 	}
 	if values.Received > 0 && values.Received == values.Aggregated+values.Dropped {
