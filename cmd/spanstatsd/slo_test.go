@@ -14,12 +14,12 @@ const checkoutSLO = "checkout: service=shop, span=POST /checkout, 300ms, 99.9%"
 func TestSLO_FlagsConfigureObjectives(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "slo.yaml")
 	const document = `{apiVersion: openslo/v1, kind: SLO, metadata: {name: pay}, spec: {service: shop, indicator: {spec: {thresholdMetric: ` +
-		`{metricSource: {type: spanstatsd, spec: {tenant.id: acme}}}}}, objectives: [{target: 0.99}]}}`
+		`{metricSource: {type: spanstatsd, spec: {tenant: acme}}}}}, objectives: [{target: 0.99}]}}`
 	if err := os.WriteFile(file, []byte(document), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	c := completed(t, "--prometheus", "--slo="+checkoutSLO, "--slo=a: service=a, 99%\nb: service=b, 99%", "--slo-file", file,
-		"--prometheus-dimensions=all,tenant.id").config
+		"--prometheus-dimensions=all,tenant").config
 	if got := c.Admit.Objectives.Names(); !slices.Equal(got, []string{"checkout", "a", "b", "pay"}) {
 		t.Errorf("%q", got)
 	}
@@ -37,7 +37,7 @@ func TestSLO_InvalidFlags(t *testing.T) {
 		{[]string{"--prometheus", "--slo=checkout"}, "the name is missing"},
 		{[]string{"--prometheus", "--slo-file=/none"}, "read --slo-file"},
 		{[]string{"--agent-url=http://127.0.0.1:8126", "--slo=" + checkoutSLO}, "add --prometheus"},
-		{[]string{"--prometheus", "--slo=a: tenant.id=acme, 99%"}, "add tenant.id to --prometheus-dimensions"},
+		{[]string{"--prometheus", "--slo=a: tenant=acme, 99%"}, "add tenant to --prometheus-dimensions"},
 		{
 			[]string{
 				"--prometheus", "--otlp-addr=127.0.0.1:4318", "--prometheus-dimensions=all,db.system", "--slo=a: db.system=x, 99%",

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/span/mask"
 )
 
 // MaxObjectives is the maximum number of objectives.
@@ -16,6 +17,7 @@ const MaxObjectives = 32
 // Objective is a service level objective: the ratio of good spans to all spans that it selects.
 type Objective struct {
 	Name      string
+	Service   string        // service of the spans as the operator wrote it; "" for any service
 	Labels    []Label       // labels that a span must have, without those about its kind
 	Kinds     []string      // kinds of spans; empty for all kinds
 	Threshold time.Duration // maximum duration of a good span; 0 if only errors count
@@ -43,16 +45,6 @@ func (o *Objective) ErrorBudget() float64 {
 	return math.Round((100-o.Target)/100*digits) / digits
 }
 
-// Service returns the service whose spans the objective counts, or "" if it counts those of several services.
-func (o *Objective) Service() string {
-	for _, label := range o.Labels {
-		if label.Name == labelService {
-			return label.Value
-		}
-	}
-	return ""
-}
-
 // matches reports whether the objective counts spans with this key and origin. The key must be normalized.
 func (o *Objective) matches(k *span.Key, origin *span.Origin) bool {
 	hasKind := len(o.Kinds) == 0 || slices.Contains(o.Kinds, k.Kind)
@@ -73,7 +65,7 @@ func (l *Label) matches(k *span.Key, origin *span.Origin) bool {
 	case labelService:
 		return k.Service == l.Value
 	case labelSpan:
-		return k.Resource == l.Value
+		return k.Resource == l.Value || l.isMaskOf(k.Resource)
 	case labelOperation:
 		return k.Operation == l.Value
 	case labelEnv:
@@ -84,6 +76,15 @@ func (l *Label) matches(k *span.Key, origin *span.Origin) bool {
 		return k.HTTPEndpoint == l.Value
 	}
 	return slices.ContainsFunc(k.PeerTags, l.isTag) || slices.ContainsFunc(k.AdditionalTags, l.isTag)
+}
+
+// isMaskOf reports whether the value is the mask of a span name, as GET /users/{id} is the mask of GET /users/17.
+func (l *Label) isMaskOf(name string) bool {
+	if !strings.Contains(l.Value, "{") {
+		return false // no mask, which saves masking the name
+	}
+	masked, isMasked := mask.Append(nil, name)
+	return isMasked && string(masked) == l.Value
 }
 
 // isTag reports whether tag, such as "region:eu", has the name and the value of the label.

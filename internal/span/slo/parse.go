@@ -30,8 +30,8 @@ var allKinds = []string{"server", "consumer", "client", "producer", "internal", 
 // objectiveName matches names that are valid in every part of a rule for Prometheus, and in a YAML file.
 var objectiveName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
-// attributeName matches names of attributes by OpenTelemetry's conventions, which have a namespace.
-var attributeName = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)+$`)
+// attributeName matches names of attributes.
+var attributeName = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 
 // Parse parses texts with one objective per line, such as
 //
@@ -161,14 +161,18 @@ func (o *Objective) addLabel(name, value string) error {
 			name, strings.Join(otherLabels, ", "), labelKind)
 	}
 	if name == labelService {
+		o.Service = value
 		label.Value = span.ServiceName(value, "") // as in the keys of spans
 	}
 	o.Labels = append(o.Labels, label)
 	return nil
 }
 
-// otherNames contains the labels by the names that they have in metrics.
-var otherNames = map[string]string{"service.name": labelService, "span.name": labelSpan, "span.kind": labelKind}
+// otherNames contains the labels by the names that they have in metrics, and by short names that are easily mistaken for them.
+var otherNames = map[string]string{
+	"service.name": labelService, "span.name": labelSpan, "span.kind": labelKind,
+	"route": labelRoute, "method": labelMethod, "resource": labelSpan, "name": labelSpan,
+}
 
 // setKind sets the kind of spans.
 func (o *Objective) setKind(kind string) error {

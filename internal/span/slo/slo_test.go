@@ -31,15 +31,15 @@ func label(name, value string) slo.Label { return slo.Label{Name: name, Value: v
 
 // A text has one objective per line, with its fields in any order.
 func TestParse_ReadsEveryField(t *testing.T) {
-	list := parse(t, "checkout: service=Shop, span=POST /checkout, 300ms, 99.9%\n\n jobs.v2 :99.95% , kind=consumer,28d,env=prod,tenant.id=acme",
+	list := parse(t, "checkout: service=Shop, span=POST /checkout, 300ms, 99.9%\n\n jobs.v2 :99.95% , kind=consumer,28d,env=prod,tenant=acme",
 		"all: service=shop, 99%, kind=any")
 	want := []slo.Objective{
 		{
-			Name: "checkout", Labels: []slo.Label{label("service", "shop"), label("span", "POST /checkout")},
+			Name: "checkout", Service: "Shop", Labels: []slo.Label{label("service", "shop"), label("span", "POST /checkout")},
 			Kinds: []string{"server", "consumer"}, Threshold: 300 * time.Millisecond, Target: 99.9, Days: 30,
 		},
-		{Name: "jobs.v2", Labels: []slo.Label{label("env", "prod"), label("tenant.id", "acme")}, Kinds: []string{"consumer"}, Target: 99.95, Days: 28},
-		{Name: "all", Labels: []slo.Label{label("service", "shop")}, Kinds: []string{}, Target: 99, Days: 30},
+		{Name: "jobs.v2", Labels: []slo.Label{label("env", "prod"), label("tenant", "acme")}, Kinds: []string{"consumer"}, Target: 99.95, Days: 28},
+		{Name: "all", Service: "shop", Labels: []slo.Label{label("service", "shop")}, Kinds: []string{}, Target: 99, Days: 30},
 	}
 	if got := list.All(); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
@@ -47,7 +47,7 @@ func TestParse_ReadsEveryField(t *testing.T) {
 	if got := list.All()[0].ErrorBudget(); got != .001 {
 		t.Errorf("error budget %v of 99.9%%", got)
 	}
-	if got := list.AttributeNames(); !slices.Equal(got, []string{"tenant.id"}) {
+	if got := list.AttributeNames(); !slices.Equal(got, []string{"tenant"}) {
 		t.Errorf("attributes %q", got)
 	}
 	if none := parse(t, "", " \n"); none != nil || none.Len() != 0 {
@@ -76,7 +76,7 @@ func TestParse_InvalidIsNamed(t *testing.T) {
 		"a: service=shop, 99%,":                  `"" is not a field`,
 		"a: service=, 99%":                       "the value of service is empty",
 		"a: service=x, service=y, 99%":           "service occurs twice",
-		"a: route=/x, 99%":                       `"route" is not a label`,
+		"a: route=/x, 99%":                       "give http.route=/x",
 		"a: service.name=x, 99%":                 "give service=x",
 		"a: span.name=x, 99%":                    "give span=x",
 		"a: kind=web, service=x, 99%":            `"web" is not a kind`,
@@ -128,6 +128,12 @@ func TestList_MatchesLabels(t *testing.T) {
 		"service=shop, env=test": false,
 	} {
 		if got := parse(t, "a: 99%, "+text).Match(&key, &origin) != 0; got != want {
+			t.Errorf("%s: %t", text, got)
+		}
+	}
+	withID := span.Key{Service: "shop", Resource: "GET /users/17", Kind: "server"}
+	for text, want := range map[string]bool{"GET /users/{id}": true, "GET /users/{uuid}": false, "GET /users/17": true, "GET /users": false} {
+		if got := parse(t, "a: 99%, span="+text).Match(&withID, &origin) != 0; got != want {
 			t.Errorf("%s: %t", text, got)
 		}
 	}
@@ -235,7 +241,7 @@ func TestReadFile_UnsupportedIsNamed(t *testing.T) {
 		{"value: 0.3, ", "", "an op, but no value"},
 		{"op: lte, ", "", `op ""; give lte`},
 		{"    - {op", "    - {target: 0.9}\n    - {op", "2 objectives; give one"},
-		{"kind: server}", "route: /}", `"route" is not a label`},
+		{"kind: server}", "route: /}", "give http.route=/"},
 		{"name: checkout\n", "name: a b\n", "is not a name"},
 		{"spec:\n  description", "spec: [\n  description", "decode YAML"},
 	} {

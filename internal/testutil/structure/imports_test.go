@@ -142,7 +142,7 @@ var packages = map[string]imports{
 	"internal/registry/demand":        {"", "estimates the number of distinct values, and finds the most frequent ones"},
 	"internal/ingest/otlp/sdkmetrics": {"internal/wire/protolite", "reads the metrics that SDKs report about their spans"},
 	"internal/span/ignore":            {"internal/span", "implements ignore rules"},
-	"internal/span/slo":               {"internal/span", "implements service level objectives"},
+	"internal/span/slo":               {"internal/span internal/span/mask", "implements service level objectives"},
 	"internal/span/mask":              {"", "masks identifiers, independent of the label"},
 	"internal/span/measure":           {"internal/span internal/span/spantable", "defines measures and converts their values"},
 	"internal/span/semconv":           {"", "describes the metrics of OpenTelemetry's semantic conventions"},

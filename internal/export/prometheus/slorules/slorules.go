@@ -61,8 +61,8 @@ func writeRecordings(b *strings.Builder, o *slo.Objective) {
 	window := fmt.Sprintf("%dd", o.Days)
 	record := func(name, expression string) {
 		fmt.Fprintf(b, "      - record: %s\n        expr: %s\n        labels:\n          slo: %s\n", name, expression, quoted(o.Name))
-		if service := o.Service(); service != "" {
-			fmt.Fprintf(b, "          service: %s\n", quoted(service))
+		if o.Service != "" {
+			fmt.Fprintf(b, "          service: %s\n", quoted(o.Service))
 		}
 	}
 	fmt.Fprintf(b, "  - name: %s\n    rules:\n", quoted("slo-"+o.Name+"-recordings"))
@@ -139,6 +139,5 @@ func (c *condition) expression(o *slo.Objective, threshold float64) string {
 // number returns a number with up to nine digits, which hides the errors of binary fractions.
 func number(n float64) string { return strconv.FormatFloat(n, 'g', 9, 64) }
 
-// quoted returns a text in double quotes, which YAML and PromQL read in the same way. Names of objectives and services
-// contain only characters that need no escape.
+// quoted returns a text in double quotes, with escapes that YAML and PromQL read in the same way.
 func quoted(text string) string { return strconv.Quote(text) }
