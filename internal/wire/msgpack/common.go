@@ -12,9 +12,9 @@ import (
 // They check the length once, with Lookahead, so that the compiler omits further bounds checks, and shift instead of
 // branching on the width of an integer, because widths are unpredictable. Decoding traces spends most of its time here.
 
-// Lookahead is the number of bytes that must follow pos for a function of this file to read a value: the
-// longest integer or float with its lead byte.
-const Lookahead = 9
+// Lookahead is the number of bytes that b must have from pos on for a function of this file to read a value. It is the
+// length of the longest integer or float: a lead byte and 64 bits.
+const Lookahead = 1 + 8
 
 // CommonStr reads a string of less than 256 bytes at b[pos]. next is the position after the string. next is 0 if
 // b[pos] does not begin such a string, if the string is cut off, or if fewer than Lookahead bytes are left.
@@ -23,13 +23,13 @@ func CommonStr(b []byte, pos int) (t Text, next int) {
 		return t, 0
 	}
 	lead := b[pos]
-	length := int(lead - FixStr) // wraps around to more than maxFixStr if lead is smaller than FixStr
 	start := pos + 1
-	if length > maxFixStr {
+	length := int(lead & 0x1f) // the low five bits of FixStr are the length
+	if lead&0xe0 != FixStr {
 		if lead != Str8 {
 			return t, 0
 		}
-		length = int(b[start])
+		length = int(b[start]) // within b, because at least Lookahead bytes are left
 		start++
 	}
 	next = start + length
@@ -67,16 +67,24 @@ func CommonInt(b []byte, pos int) (v uint64, next int) {
 	if lead < FixMap { // 0 to 127: the lead byte is the integer
 		return uint64(lead), pos + 1
 	}
-	eightBytes := binary.BigEndian.Uint64(b[pos+1 : pos+Lookahead])
-	isInteger := lead >= Uint8 && lead <= Int64
-	isNegative := lead >= Int8 && int64(eightBytes) < 0
-	if !isInteger || isNegative {
+	if lead < Uint8 || lead > Int64 {
 		return 0, 0
 	}
-	width := 1 << (lead & 3) // 1, 2, 4 or 8 bytes: Uint8 and Int8 are multiples of 4
-	unusedBits := 64 - 8*width
-	return eightBytes >> unusedBits, pos + 1 + width
+	eightBytes := binary.BigEndian.Uint64(b[pos+1 : pos+Lookahead]) // the integer and the bytes after it
+	isSigned := lead >= Int8
+	signBit := eightBytes >> 63 // the first bit of an integer of any width
+	if isSigned && signBit == 1 {
+		return 0, 0
+	}
+	width := integerWidth(lead)
+	bitsAfter := 64 - 8*width
+	return eightBytes >> bitsAfter, pos + 1 + width
 }
+
+// integerWidth returns the number of bytes that follow the lead byte of an integer: 1, 2, 4 or 8. The lead byte must be
+// in the range from Uint8 to Int64. In this range, the lowest two bits are 0 for 1 byte, 1 for 2 bytes, 2 for 4 bytes
+// and 3 for 8 bytes.
+func integerWidth(lead byte) int { return 1 << (lead & 3) }
 
 // CommonNumber reads a float64, or an integer from 0 to 127, at b[pos]. bits is math.Float64bits of the number, and
 // next is the position after it. next is 0 for any other value, or if fewer than Lookahead bytes are left.
@@ -85,7 +93,8 @@ func CommonNumber(b []byte, pos int) (bits uint64, next int) {
 		return 0, 0
 	}
 	if b[pos] == Float64 {
-		return binary.BigEndian.Uint64(b[pos+1 : pos+Lookahead]), pos + Lookahead
+		end := pos + float64Len
+		return binary.BigEndian.Uint64(b[pos+1 : end]), end
 	}
 	if b[pos] < FixMap { // 0 to 127: the lead byte is the integer
 		return math.Float64bits(float64(b[pos])), pos + 1

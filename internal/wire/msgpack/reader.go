@@ -109,9 +109,9 @@ func (r *Reader) Map() int {
 	return r.readLongHeader(Map16)
 }
 
-// readLongHeader reads the header of an array or a map and returns the number of elements. lead16 is the lead byte before a
-// number of two bytes, and the next lead byte precedes a number of four bytes. For any other or incomplete header,
-// readLongHeader returns 0 and r.Failed returns true.
+// readLongHeader reads the header of an array or a map and returns the number of elements. lead16 is the lead byte of a
+// header that states the number in two bytes. lead16+1 is the lead byte of a header that states it in four bytes. For any
+// other or incomplete header, readLongHeader returns 0 and r.Failed returns true.
 func (r *Reader) readLongHeader(lead16 byte) int {
 	const (
 		headerLen16 = 1 + 2
@@ -146,48 +146,55 @@ func (r *Reader) skipHeader(size, count int) int {
 
 // Str reads a string.
 func (r *Reader) Str() Text {
-	length := int(r.Peek() - FixStr)
-	isShort := length <= maxFixStr
-	if isShort && length < r.Unread() {
-		start := r.pos + 1
-		r.pos = start + length
-		return Text{uint32(start), uint32(length)}
+	lead := r.Peek()
+	if lead&0xe0 != FixStr {
+		return r.readLongText(Str8)
 	}
-	return r.readLongText(Str8)
+	length := int(lead & 0x1f) // the low five bits
+	start := r.pos + 1
+	if length > len(r.body)-start {
+		r.Fail()
+		return Text{}
+	}
+	r.pos = start + length
+	return Text{uint32(start), uint32(length)}
 }
 
 // Bin reads a byte string.
 func (r *Reader) Bin() Text { return r.readLongText(Bin8) }
 
-// readLongText reads a value that consists of a lead byte, a length and that many bytes. lead8 is the lead byte before a
-// length of one byte. The next two lead bytes precede a length of two and four bytes. For any other or incomplete
-// value, r.Failed returns true.
+// readLongText reads a string or a byte string: a header as in peekLength, and the bytes of the text. For any other or
+// incomplete value, r.Failed returns true.
 func (r *Reader) readLongText(lead8 byte) Text {
-	const (
-		headerLen8  = 1 + 1
-		headerLen16 = 1 + 2
-		headerLen32 = 1 + 4
-	)
-	lead16, lead32 := lead8+1, lead8+2
-	headerLen, length := 0, 0
-	switch rest := r.body[r.pos:]; {
-	case len(rest) >= headerLen8 && rest[0] == lead8:
-		headerLen, length = headerLen8, int(rest[1])
-	case len(rest) >= headerLen16 && rest[0] == lead16:
-		headerLen, length = headerLen16, int(binary.BigEndian.Uint16(rest[1:]))
-	case len(rest) >= headerLen32 && rest[0] == lead32:
-		headerLen, length = headerLen32, int(binary.BigEndian.Uint32(rest[1:]))
-	default:
-		r.Fail()
-		return Text{}
-	}
-	if length > r.Unread()-headerLen {
+	headerLen, length, ok := r.peekLength(lead8)
+	if !ok || length > r.Unread()-headerLen {
 		r.Fail()
 		return Text{}
 	}
 	start := r.pos + headerLen
 	r.pos = start + length
 	return Text{uint32(start), uint32(length)}
+}
+
+// peekLength decodes the header of the next value without skipping it. The header consists of a lead byte and the length
+// of the data. The length has one byte if the lead byte is lead8, two bytes if it is lead8+1, and four bytes if it is
+// lead8+2. For any other lead byte, or if the header is incomplete, ok is false.
+func (r *Reader) peekLength(lead8 byte) (headerLen, length int, ok bool) {
+	const (
+		headerLen8  = 1 + 1
+		headerLen16 = 1 + 2
+		headerLen32 = 1 + 4
+	)
+	lead16, lead32 := lead8+1, lead8+2
+	switch rest := r.body[r.pos:]; {
+	case len(rest) >= headerLen8 && rest[0] == lead8:
+		return headerLen8, int(rest[1]), true
+	case len(rest) >= headerLen16 && rest[0] == lead16:
+		return headerLen16, int(binary.BigEndian.Uint16(rest[1:])), true
+	case len(rest) >= headerLen32 && rest[0] == lead32:
+		return headerLen32, int(binary.BigEndian.Uint32(rest[1:])), true
+	}
+	return 0, 0, false
 }
 
 // Seek moves to the value at body[pos]. It does nothing if the Reader has failed.
@@ -211,8 +218,7 @@ func (r *Reader) Integer() (v uint64, isNegative bool) {
 		r.Fail()
 		return 0, false
 	}
-	// In the order Uint8 to Uint64, Int8 to Int64, the low two bits are the logarithm of the width.
-	width := 1 << (lead & 3)
+	width := integerWidth(lead)
 	rest := r.body[r.pos+1:]
 	if len(rest) < width {
 		r.Fail()
@@ -225,12 +231,12 @@ func (r *Reader) Integer() (v uint64, isNegative bool) {
 	}
 	r.pos += 1 + width
 	v = binary.BigEndian.Uint64(rest)
-	unused := 64 - 8*width
+	bitsAfter := 64 - 8*width // bits of v that are not part of the integer
 	if lead >= Int8 {
-		signed := int64(v) >> unused
+		signed := int64(v) >> bitsAfter
 		return uint64(signed), signed < 0
 	}
-	return v >> unused, false
+	return v >> bitsAfter, false
 }
 
 // Uint reads an integer from 0 to limit. It fails if the integer is negative or larger than limit.
@@ -268,14 +274,19 @@ func (r *Reader) Int() int64 {
 	return int64(v)
 }
 
+const (
+	float32Len = 1 + 4 // length of an encoded float32: the lead byte and 32 bits
+	float64Len = 1 + 8 // length of an encoded float64: the lead byte and 64 bits
+)
+
 // Float reads a float32 or a float64.
 func (r *Reader) Float() float64 {
 	switch rest := r.body[r.pos:]; {
-	case len(rest) >= 9 && rest[0] == Float64:
-		r.pos += 1 + 8
+	case len(rest) >= float64Len && rest[0] == Float64:
+		r.pos += float64Len
 		return math.Float64frombits(binary.BigEndian.Uint64(rest[1:]))
-	case len(rest) >= 5 && rest[0] == Float32:
-		r.pos += 1 + 4
+	case len(rest) >= float32Len && rest[0] == Float32:
+		r.pos += float32Len
 		return float64(math.Float32frombits(binary.BigEndian.Uint32(rest[1:])))
 	}
 	r.Fail()
@@ -332,20 +343,21 @@ func (r *Reader) skipElements(count, depth int) {
 	}
 }
 
-// skipExt skips an extension, an application-defined value. It consists of a lead byte, the length of the data unless
-// the lead byte implies it, a byte for the type, and the data.
+// skipExt skips an extension, an application-defined value. It consists of a lead byte, the length of the data, a byte
+// for the type, and the data. The length is omitted after the lead bytes from FixExt1 to FixExt16, which imply it.
 func (r *Reader) skipExt(lead byte) {
 	const typeLen = 1
-	switch {
-	case lead >= FixExt1 && lead <= FixExt16:
-		dataLen := 1 << (lead - FixExt1)
+	if lead >= FixExt1 && lead <= FixExt16 {
+		dataLen := 1 << (lead - FixExt1) // 1, 2, 4, 8 or 16 bytes
 		r.skipBytes(1 + typeLen + dataLen)
-	case lead >= Ext8 && lead <= Ext32:
-		r.readLongText(Ext8) // a lead byte, a length, and that many bytes: the type and the data except for its last byte
-		r.skipBytes(typeLen)
-	default:
-		r.Fail()
+		return
 	}
+	headerLen, dataLen, ok := r.peekLength(Ext8)
+	if !ok {
+		r.Fail()
+		return
+	}
+	r.skipBytes(headerLen + typeLen + dataLen)
 }
 
 // skipBytes skips count bytes, or fails if fewer bytes are left.
@@ -356,9 +368,6 @@ func (r *Reader) skipBytes(count int) {
 	}
 	r.pos += count
 }
-
-// maxFixStr is the maximum length of a string whose length is a part of the lead byte.
-const maxFixStr = 31
 
 // Lead bytes, which state the type of a value, and for short values the length.
 const (
