@@ -216,9 +216,10 @@ func AppendOutcome(dst []uint64, lastSpan uint64, outcome Outcome) []uint64 {
 	return append(dst, lastSpan, uint64(outcome))
 }
 
-// Outcomes decodes list, the value of Welcome.Earlier. It consists of pairs: the number of a range's last span, and the
-// outcome of all spans in the range, which begins after the previous one. An unknown outcome becomes Resend. The client
-// must also resend the spans after the last range.
+// Outcomes decodes list, the value of Welcome.Earlier. The list consists of pairs, one per range of consecutive spans. A
+// pair is the number of the range's last span and the outcome of all its spans. The first range begins with span 1, each
+// further range after the previous one. An unknown outcome becomes Resend. The client must also resend all spans after
+// the last range.
 func Outcomes(list []uint64) iter.Seq2[uint64, Outcome] {
 	return func(yield func(lastSpan uint64, outcome Outcome) bool) {
 		for pair := range slices.Chunk(list, 2) {

@@ -19,6 +19,7 @@ const (
 // AppendKey appends the encoding of k, the labels of a span. Equal keys have equal encodings. It leaves out the
 // optional labels after the last one that is set.
 func AppendKey(dst []byte, k *span.Key) []byte {
+	// All labels are appended, as nil if they are not set. Those after the last label that is set are then cut off.
 	count := countElements(k)
 	dst = append(dst, msgpack.FixArray|byte(count))
 	dst = appendStr(dst, k.Service)
@@ -39,8 +40,8 @@ func AppendKey(dst []byte, k *span.Key) []byte {
 		dst = append(dst, msgpack.Nil)
 	}
 	dst = appendTags(dst, k.AdditionalTags)
-	trailingNils := maxKeyElements - count // of one byte each; appended above, but not in the array
-	return dst[:len(dst)-trailingNils]
+	trailingNils := maxKeyElements - count
+	return dst[:len(dst)-trailingNils] // a nil has one byte
 }
 
 // countElements returns the length of the array that encodes k. Each label has a fixed position in the array, and the
@@ -135,8 +136,8 @@ func (r *keyReader) readKey(k *span.Key) error {
 	}
 	r.readLabels(k)
 	if r.Failed() {
-		return r.malformedAt(r.Pos(), "element %d: expected %s, found %s", r.elementsRead,
-			keyLabels[r.elementsRead], describeByte(r.raw, r.Pos()))
+		return r.malformedAt(r.Pos(), "element %d: expected %s, found %s", r.index,
+			keyLabels[r.index], describeByte(r.raw, r.Pos()))
 	}
 	if r.Unread() != 0 {
 		return r.malformedAt(r.Pos(), "%d bytes follow the last label", r.Unread())
@@ -164,28 +165,28 @@ var keyLabels = [maxKeyElements]string{
 // array.
 type keyReader struct {
 	msgpack.Reader
-	raw          []byte
-	elements     int // number of elements in the key
-	elementsRead int // number of elements that were read successfully
+	raw      []byte
+	elements int // number of elements in the key
+	index    int // index of the next element, or of the malformed one after a failure
 }
 
-// elementsToPeerTags is the number of elements of a key that ends with its peer tags. Keys of spans that
+// elementsUpToPeerTags is the number of elements of a key that ends with its peer tags. Keys of spans that
 // are neither HTTP nor gRPC are not longer.
-const elementsToPeerTags = 8
+const elementsUpToPeerTags = 8
 
 // readLabels reads all labels of a key into k, in the order in which they are encoded. It clears the labels of k
 // that are not encoded. After a malformed label, r.Failed returns true.
 func (r *keyReader) readLabels(k *span.Key) {
-	r.readTextLabels(k, span.LabelService, span.LabelHTTPMethod)
+	r.readTextLabels(k, span.LabelService, span.LabelKind)
 	k.TraceRoot = r.readTraceRoot()
 	k.HTTPStatus = r.readStatus()
 	k.PeerTags = r.readTags(k.PeerTags[:0])
-	endsWithPeerTags := r.elements <= elementsToPeerTags
+	endsWithPeerTags := r.elements <= elementsUpToPeerTags
 	if endsWithPeerTags {
 		clearLabelsAfterPeerTags(k)
 		return
 	}
-	r.readTextLabels(k, span.LabelHTTPMethod, span.FirstList)
+	r.readTextLabels(k, span.LabelHTTPMethod, span.LabelServiceSource)
 	k.Synthetics = r.readBool()
 	k.AdditionalTags = r.readTags(k.AdditionalTags[:0])
 }
@@ -200,10 +201,9 @@ func clearLabelsAfterPeerTags(k *span.Key) {
 	k.AdditionalTags = k.AdditionalTags[:0]
 }
 
-// readTextLabels reads one string for each label of k from first to end, without end. The strings refer to the memory
-// of r.raw.
-func (r *keyReader) readTextLabels(k *span.Key, first, end span.Label) {
-	for label := first; label < end; label++ {
+// readTextLabels reads one string for each label of k from first to last. The strings refer to the memory of r.raw.
+func (r *keyReader) readTextLabels(k *span.Key, first, last span.Label) {
+	for label := first; label <= last; label++ {
 		text, isShort := r.readShortText()
 		if !isShort {
 			text = r.readText()
@@ -215,34 +215,34 @@ func (r *keyReader) readTextLabels(k *span.Key, first, end span.Label) {
 // readShortText reads the next label if it is a string of less than 256 bytes, as most labels are, and is not near the end of
 // the key. Otherwise, it returns false and reads nothing.
 func (r *keyReader) readShortText() (text string, ok bool) {
-	if r.Failed() || r.elementsRead == r.elements {
+	if r.Failed() || r.index == r.elements {
 		return "", false
 	}
 	position, next := msgpack.CommonStr(r.raw, r.Pos())
-	isShort := next != 0
-	if !isShort {
+	if next == 0 { // CommonStr has not read a string
 		return "", false
 	}
 	r.Seek(next)
-	r.elementsRead++
+	r.index++
 	return stringOf(position.Bytes(r.raw)), true
 }
 
 // skipAbsent reports whether the next label is absent: it is encoded as nil, or the key has no more elements.
 // It moves past an absent label, and otherwise leaves the position unchanged.
 func (r *keyReader) skipAbsent() bool {
-	isAfterEnd := r.elementsRead >= r.elements
-	isAbsent := isAfterEnd || r.SkipNil()
-	if isAbsent {
-		r.countElement()
+	isAfterEnd := r.index >= r.elements
+	if !isAfterEnd && !r.SkipNil() {
+		return false
 	}
-	return isAbsent
+	r.index++
+	return true
 }
 
-// countElement increments r.elementsRead after an element of the encoded key, unless reading it has failed.
-func (r *keyReader) countElement() {
+// endElement must be called after each element that was read, so that r.index is the index of the next one. It does
+// nothing if the element was malformed.
+func (r *keyReader) endElement() {
 	if !r.Failed() {
-		r.elementsRead++
+		r.index++
 	}
 }
 
@@ -251,7 +251,7 @@ func (r *keyReader) readText() string {
 		return ""
 	}
 	s := r.readString()
-	r.countElement()
+	r.endElement()
 	return s
 }
 
@@ -265,7 +265,7 @@ func (r *keyReader) readStatus() uint32 {
 		return 0
 	}
 	status := r.Uint(math.MaxUint32)
-	r.countElement()
+	r.endElement()
 	return uint32(status)
 }
 
@@ -274,7 +274,7 @@ func (r *keyReader) readBool() bool {
 		return false
 	}
 	isSet := r.Bool()
-	r.countElement()
+	r.endElement()
 	return isSet
 }
 
@@ -283,7 +283,7 @@ func (r *keyReader) readTraceRoot() span.TraceRoot {
 		return span.TraceRootNotSet
 	}
 	isRoot := r.Bool()
-	r.countElement()
+	r.endElement()
 	if isRoot {
 		return span.TraceRootTrue
 	}
@@ -304,15 +304,14 @@ func (r *keyReader) readTags(dst []string) []string {
 	for i := 0; i < count && !r.Failed(); i++ {
 		dst = append(dst, r.readTag())
 	}
-	r.countElement() // once for the whole list
+	r.endElement() // the whole list is one element
 	return dst
 }
 
 // readTag reads one tag of a list. It returns "" for nil.
 func (r *keyReader) readTag() string {
 	text, next := msgpack.CommonStr(r.raw, r.Pos())
-	isShortText := next != 0
-	if isShortText {
+	if next != 0 { // CommonStr has read a string
 		r.Seek(next)
 		return stringOf(text.Bytes(r.raw))
 	}

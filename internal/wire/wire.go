@@ -131,22 +131,23 @@ func Split(message []byte) (t Type, body []byte, err error) {
 	const operation = "split message"
 	r := msgpack.NewReader(message)
 	if r.Array() != 2 {
-		r.Fail()
+		r.Fail() // makes r.Integer fail at this position, too
 	}
-	typeStart := r.Pos() // position of the type in message
+	typeStart := r.Pos()
 	number, isNegative := r.Integer()
-	bodyStart := r.Pos()
 	if r.Failed() {
-		return 0, nil, malformed(operation, len(message)-bodyStart, "expected an array of two, a number as the "+
-			"type and the body, found %s", describeByte(message, bodyStart))
+		undecoded := len(message) - r.Pos()
+		return 0, nil, malformed(operation, undecoded, "expected an array of two, a number as the "+
+			"type and the body, found %s", describeByte(message, r.Pos()))
 	}
 	isKnown := !isNegative && number >= uint64(TypeHello) && number <= uint64(TypeBye)
 	if !isKnown {
-		return 0, nil, malformed(operation, len(message)-typeStart, "unknown message type %d, version %d has 1 to %d",
+		undecoded := len(message) - typeStart
+		return 0, nil, malformed(operation, undecoded, "unknown message type %d, version %d has 1 to %d",
 			int64(number), Version, TypeBye)
 	}
 	t = Type(number)
-	body = message[bodyStart:]
+	body = message[r.Pos():]
 	if len(body) == 0 {
 		return 0, nil, malformed(operation, 0, "%s has no body", t)
 	}
