@@ -348,7 +348,7 @@ judge: judge-programs ## send known spans through this daemon, an OpenTelemetry 
 	@cd lab/peers && $(GO) test ./judge >&2
 	@bin/judge/judge -programs bin/judge $(if $(QUICK),-quick) -tools '$(TOOLS)' -scenarios '$(SCENARIOS)'
 
-bench-floods: build ## compare the cost of floods of seventeen shapes with the agent's code, and count the regular keys that keep their rows (6 minutes)
+bench-floods: build ## compare the cost of floods of nineteen shapes with the agent's code, and count the regular keys that keep their rows (6 minutes)
 	cd lab/peers && $(GO) run ./floods
 
 bench-scale: build ## measure cost by connections, origins, keys and cores, in one table (7 minutes)

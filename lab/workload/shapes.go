@@ -33,6 +33,8 @@ var shapes = []shape{
 	{name: "tags", write: unorderedTags},
 	{name: "additional", write: additionalTags},
 	{name: "dimension", write: dimensions, honest: ofTenant},
+	{name: "servers", write: servers, honest: toServer},
+	{name: "models", write: models, honest: ofModel},
 	{name: "long", write: longResources},
 	{name: "numbered", write: urls, numbered: true},
 	{name: "adversarial", write: fixedLengths},
@@ -69,6 +71,29 @@ func dimensions(w *writer, k *span.Key) {
 
 // ofTenant adds one of forty tenants to a regular key.
 func ofTenant(i int, k *span.Key) { k.PeerTags = []string{tenant + word(i%40)} }
+
+// servers: a client calls a new address each time, such as those of pods.
+func servers(w *writer, k *span.Key) {
+	k.Type, k.Kind, k.HTTPMethod = "http", "client", "GET"
+	w.label(span.LabelPeerTag).text(server).random(hexes, 6, 20).text(".shop.svc.cluster.local")
+}
+
+const server = "server.address:"
+
+// toServer adds one of forty servers to a regular key.
+func toServer(i int, k *span.Key) { k.PeerTags = []string{server + word(i%40)} }
+
+// models: a client of language models has a new model each time, such as those fine-tuned per customer.
+func models(w *writer, k *span.Key) {
+	k.Kind = "client"
+	w.label(span.LabelResource).text("chat")
+	w.label(span.LabelPeerTag).text(model).text("ft:gpt-4o:").random(lower, 4, 12).text(":").random(digits, 4, 12)
+}
+
+const model = "gen_ai.request.model:"
+
+// ofModel adds one of forty models to a regular key.
+func ofModel(i int, k *span.Key) { k.PeerTags = []string{model + word(i%40)} }
 
 // word returns a number of three digits, spelled in letters.
 func word(n int) string {
