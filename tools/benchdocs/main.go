@@ -113,7 +113,7 @@ func measure(file, target string) error {
 	}
 	renewed, err := replace(string(text), target, tablesOf(printed.String()), note)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w; make %s has printed:\n%s", err, target, printed.Bytes())
 	}
 	if err := os.WriteFile(file, []byte(renewed), 0o644); err != nil {
 		return fmt.Errorf("write document: %w", err)
