@@ -40,9 +40,7 @@ func Append(dst []byte, text string) (masked []byte, isMasked bool) {
 	if len(text) < minText || len(text) > maxText {
 		return dst, false
 	}
-	keyword := requiredKeyword(text) // "" if text does not begin like an SQL statement
-	isStatement := keyword != "" && hasKeyword(withoutComment(text), keyword)
-	if isStatement {
+	if keyword, isStatement := statementKeyword(text); isStatement {
 		return appendMaskedStatement(dst, text, keyword)
 	}
 	if hasPlaceholder(text) {
@@ -50,11 +48,11 @@ func Append(dst []byte, text string) (masked []byte, isMasked bool) {
 	}
 	m := masker{text: text, dst: dst, isPath: strings.IndexByte(text, '/') >= 0}
 	m.maskText()
-	hasIdentifier := m.copied > 0 // text is copied up to the end of the last identifier
-	if !hasIdentifier {
+	endOfLastIdentifier := m.copied
+	if endOfLastIdentifier == 0 { // there is none
 		return dst, false
 	}
-	return append(m.dst, text[m.copied:]...), true
+	return append(m.dst, text[endOfLastIdentifier:]...), true
 }
 
 // A text that is not an SQL statement is split at three levels, because identifiers of one kind contain the
@@ -77,8 +75,9 @@ func byteSet(bytes string) (set [256]bool) {
 	return set
 }
 
-// indexAny returns the index of the first byte of set in text[from:], relative to text, or len(text).
-func indexAny(text string, from int, set *[256]bool) int {
+// indexAnyOrEnd returns the index in text of the first byte of text[from:] that is in set. If there is none, it
+// returns len(text).
+func indexAnyOrEnd(text string, from int, set *[256]bool) int {
 	for from < len(text) && !set[text[from]] {
 		from++
 	}
@@ -109,7 +108,7 @@ func (m *masker) maskText() {
 			m.maskQuery(from)
 			return
 		}
-		to := indexAny(m.text, from, &segmentSeparators)
+		to := indexAnyOrEnd(m.text, from, &segmentSeparators)
 		if to > from {
 			m.maskSegment(from, to)
 		}
@@ -122,7 +121,7 @@ var querySeparators = byteSet("&# ")
 // maskQuery masks all values of the URL query that starts at text[from].
 func (m *masker) maskQuery(from int) {
 	for from < len(m.text) {
-		to := indexAny(m.text, from, &querySeparators)
+		to := indexAnyOrEnd(m.text, from, &querySeparators)
 		name, value, _ := strings.Cut(m.text[from:to], "=")
 		if value != "" {
 			m.replace(from+len(name)+len("="), to, queryValue)
@@ -139,8 +138,8 @@ func (m *masker) maskQuery(from int) {
 func (m *masker) maskSegment(from, to int) {
 	segment := m.text[from:to]
 	isLong := len(segment) >= uuidLength
-	mayLackIdentifierBytes := isLong && indexAny(segment, 0, &wordSeparators) < len(segment)
-	hasIdentifierBytes := indexAny(segment, 0, &identifierBytes) < len(segment)
+	mayLackIdentifierBytes := isLong && indexAnyOrEnd(segment, 0, &wordSeparators) < len(segment)
+	hasIdentifierBytes := indexAnyOrEnd(segment, 0, &identifierBytes) < len(segment)
 	if !hasIdentifierBytes && !mayLackIdentifierBytes {
 		return // most segments end here
 	}
@@ -152,7 +151,7 @@ func (m *masker) maskSegment(from, to int) {
 		return // URL-encoded text
 	}
 	for ; from < to; from++ {
-		partEnd := indexAny(m.text[:to], from, &partSeparators)
+		partEnd := indexAnyOrEnd(m.text[:to], from, &partSeparators)
 		m.maskPart(from, partEnd)
 		from = partEnd
 	}
@@ -212,12 +211,13 @@ func typePrefixLength(text string) (length int) {
 // names of static files, such as main.3f2a9c1b.js.
 func maskableLength(name string) int {
 	const longIdentifier = 12
-	lastPart := name[strings.LastIndexByte(name, '.')+1:]
-	if len(lastPart) >= longIdentifier && identifierKind(lastPart) != noIdentifier {
+	afterLastDot := name[strings.LastIndexByte(name, '.')+1:]
+	endsWithLongIdentifier := len(afterLastDot) >= longIdentifier && identifierKind(afterLastDot) != noIdentifier
+	if endsWithLongIdentifier {
 		return len(name)
 	}
-	stem, extension, _ := strings.Cut(name, ".")
-	if !isExtension(extension) {
+	stem, extensions, _ := strings.Cut(name, ".") // at the first dot: all of tar.gz is cut off
+	if !areExtensions(extensions) {
 		return 0
 	}
 	if identifierKind(stem) != noIdentifier || beginsWithLongIdentifier(stem) {
@@ -230,7 +230,8 @@ func maskableLength(name string) int {
 // the names of static files.
 func beginsWithLongIdentifier(text string) bool {
 	const minNumberLength, minTokenLength = 6, 10
-	firstWord := text[:indexAny(text, 0, &wordSeparators)]
+	firstWordEnd := indexAnyOrEnd(text, 0, &wordSeparators)
+	firstWord := text[:firstWordEnd]
 	k, _ := wordKind(firstWord)
 	switch k {
 	case hexadecimal:
@@ -243,8 +244,8 @@ func beginsWithLongIdentifier(text string) bool {
 	return false
 }
 
-// isExtension reports whether text can be a file extension, or several like tar.gz.
-func isExtension(text string) bool {
+// areExtensions reports whether text can be a file extension, or several like tar.gz.
+func areExtensions(text string) bool {
 	const maxLength = 16
 	beginsWithLetter := text != "" && isLetter(text[0])
 	if !beginsWithLetter || len(text) > maxLength {
@@ -270,7 +271,7 @@ func (m *masker) maskWords(from, to int) {
 			isAfterIdentifier = true
 			continue
 		}
-		wordEnd := indexAny(m.text[:to], from, &wordSeparators)
+		wordEnd := indexAnyOrEnd(m.text[:to], from, &wordSeparators)
 		word := m.text[from:wordEnd]
 		k, nameLength := wordKind(word)
 		isLastWord := wordEnd == to

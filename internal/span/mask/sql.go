@@ -2,24 +2,24 @@ package mask
 
 import "strings"
 
-// requiredKeyword returns the keyword that a statement with the first word of text must contain, such
-// as " from " for SELECT. It returns "" if the first word is not an SQL verb, or if a path follows, as
-// in DELETE /users.
-func requiredKeyword(text string) string {
+// statementKeyword reports whether text is an SQL statement: it begins with a verb like SELECT and contains a
+// keyword that belongs to the verb, like " from ", which statementKeyword returns. A verb before a path, as in
+// DELETE /users, is an HTTP method.
+func statementKeyword(text string) (keyword string, isStatement bool) {
 	text = withoutComment(text)
 	letters := runLength(text, 0, isLetter)
 	verb, rest := text[:letters], text[letters:]
 	isComment := strings.HasPrefix(rest, " /*")
 	isPath := strings.HasPrefix(rest, " /") && !isComment
 	if isPath {
-		return ""
+		return "", false
 	}
 	for _, s := range statements {
 		if strings.EqualFold(verb, s.verb) {
-			return s.keyword
+			return s.keyword, hasKeyword(rest, s.keyword)
 		}
 	}
-	return ""
+	return "", false
 }
 
 var statements = []struct{ verb, keyword string }{
@@ -56,9 +56,8 @@ func withoutComment(text string) string {
 }
 
 // appendMaskedStatement appends an SQL statement to dst, with a question mark instead of each literal and each
-// list of literals. It appends nothing and returns false if there are no literals, if keyword occurs only
-// inside literals, or if the end of a literal is ambiguous. It is ambiguous if a quote is not closed and text
-// contains a backslash, which escapes a quote only in some databases.
+// list of literals. It appends nothing and returns false if there are no literals, if the end of a literal is
+// ambiguous, or if text is not a statement because keyword, such as " from ", occurs only inside literals.
 func appendMaskedStatement(dst []byte, text, keyword string) (masked []byte, isMasked bool) {
 	masked = dst
 	l := lexer{text: text}
@@ -79,7 +78,7 @@ func appendMaskedStatement(dst []byte, text, keyword string) (masked []byte, isM
 		copied = end
 	}
 	hasLiterals := copied > 0
-	isAmbiguous := l.hasOpenQuote && strings.IndexByte(text, '\\') >= 0
+	isAmbiguous := l.hasOpenQuote && strings.IndexByte(text, '\\') >= 0 // only some databases escape quotes so
 	if !hasLiterals || !foundKeyword || isAmbiguous {
 		return dst, false
 	}
@@ -112,14 +111,14 @@ func (l *lexer) nextLiteral(position int) (start, end int) {
 // the token: a literal, a list of literals, or the text of a comment.
 func (l *lexer) next(start int) (end int, isLiteral bool) {
 	if l.commentEnd != "" {
-		end = indexFrom(l.text, start, l.commentEnd)
+		end = indexOrEnd(l.text, start, l.commentEnd)
 		l.commentEnd = ""
 		if end > start {
 			return end, true
 		}
 	}
 	if start > 0 && l.text[start-1] == '(' {
-		if end = l.listsEnd(start); end > start {
+		if end = l.rowsEnd(start); end > start {
 			return end, true
 		}
 	}
@@ -129,7 +128,7 @@ func (l *lexer) next(start int) (end int, isLiteral bool) {
 	c := l.text[start]
 	switch {
 	case isDigit(c): // not a number, because literalEnd has rejected it
-		return nameEnd(l.text, digitsEnd(l.text, start)), false
+		return nameEnd(l.text, decimalEnd(l.text, start)), false
 	case isNameByte(c), c == '$':
 		return nameEnd(l.text, start+1), false
 	case c == '"', c == '`':
@@ -169,30 +168,29 @@ func (l *lexer) literalEnd(start int) int {
 	return start
 }
 
-// listsEnd returns the end of the lists of literals that start at text[start], as in 1, 2), (3, 4). It is the
-// position after the last literal. The opening parenthesis of the first list precedes text[start]. If the first list
-// contains anything other than literals, listsEnd returns start.
-func (l *lexer) listsEnd(start int) int {
-	end := l.listEnd(start)
-	if end == start {
+// rowsEnd returns the end of the last literal in rows of literals, as in VALUES (1, 2), (3, 4). The first row starts
+// at text[start], after its parenthesis. If it contains anything other than literals, rowsEnd returns start.
+func (l *lexer) rowsEnd(start int) int {
+	end := l.rowEnd(start)
+	if end == start { // not a row of literals
 		return start
 	}
 	for {
-		nextStart, isFound := l.nextListStart(end)
+		nextStart, isFound := l.nextRowStart(end)
 		if !isFound {
 			return end
 		}
-		nextEnd := l.listEnd(nextStart)
-		if nextEnd == nextStart { // not a list of literals
+		nextEnd := l.rowEnd(nextStart)
+		if nextEnd == nextStart { // not a row of literals
 			return end
 		}
 		end = nextEnd
 	}
 }
 
-// nextListStart returns the position of the first element of the next list, given the end of the last element of a
-// list. Between the two lists are "),(" and white space. nextListStart returns false if no list follows.
-func (l *lexer) nextListStart(end int) (start int, isFound bool) {
+// nextRowStart returns the start of the next row, after its parenthesis, given the end of the last element of a row.
+// Between the two are "),(" and white space. nextRowStart returns false if no row follows.
+func (l *lexer) nextRowStart(end int) (start int, isFound bool) {
 	position := skipSpaces(l.text, end)
 	for _, expected := range []byte("),(") {
 		if position == len(l.text) || l.text[position] != expected {
@@ -203,10 +201,10 @@ func (l *lexer) nextListStart(end int) (start int, isFound bool) {
 	return position, true
 }
 
-// listEnd returns the end of the list of literals between text[start] and the next closing parenthesis. For the
-// text 1, 'a') it returns the position after 'a'. If the list contains anything other than literals, or no
-// parenthesis follows, listEnd returns start.
-func (l *lexer) listEnd(start int) int {
+// rowEnd returns the end of the last literal between text[start] and the next closing parenthesis. For the
+// text 1, 'a') it returns the position after 'a'. If anything other than literals precedes the parenthesis, or there
+// is no parenthesis, rowEnd returns start.
+func (l *lexer) rowEnd(start int) int {
 	position := start
 	for {
 		literalStart := skipSpaces(l.text, position)
@@ -276,22 +274,23 @@ func isNameByte(c byte) bool { return isLetter(c) || isDigit(c) || c == '_' || c
 // nameEnd returns the end of a name that continues at text[at].
 func nameEnd(text string, at int) int { return at + runLength(text, at, isNameByte) }
 
-// digitsEnd returns the end of the digits and dots that start at text[from].
-func digitsEnd(text string, from int) int {
+// decimalEnd returns the end of a decimal number like 17 or 1.5 that starts at text[from].
+func decimalEnd(text string, from int) int {
 	return from + runLength(text, from, func(c byte) bool { return isDigit(c) || c == '.' })
 }
 
 // numberEnd returns the end of the number that starts at text[start], such as 17, 1.5e-3, 0x1f or 15ms.
 // If the digits belong to a name, like the table name 2024_orders, it returns start.
 func numberEnd(text string, start int) int {
-	end := digitsEnd(text, start)
+	end := decimalEnd(text, start)
 	isZero := text[start:end] == "0"
 	hasBasePrefix := isZero && hasByteAt(text, end, "xXbBoO") // as in 0x1f
 	if hasBasePrefix {
 		end++
 		end += runLength(text, end, isHex)
+	} else {
+		end = exponentEnd(text, end)
 	}
-	end = exponentEnd(text, end)
 	const maxUnitLength = 2 // of a unit like ms
 	end += min(maxUnitLength, runLength(text, end, isLetter))
 	isName := end < len(text) && isNameByte(text[end])
@@ -335,17 +334,26 @@ func dollarQuoteEnd(text string, start int) int {
 	}
 	tagEnd := nameEnd(text, start+1)
 	hasSecondDollar := tagEnd < len(text) && text[tagEnd] == '$'
-	if !hasSecondDollar || isDigit(text[start+1]) {
+	if !hasSecondDollar {
 		return start
 	}
-	textStart := tagEnd + 1
-	quote := text[start:textStart]
-	closingQuote := indexFrom(text, textStart, quote)
-	return min(closingQuote+len(quote), len(text)) // an unclosed literal extends to the end
+	isParameter := isDigit(text[start+1])
+	if isParameter {
+		return start
+	}
+	quoteLength := tagEnd + 1 - start
+	quote, rest := text[start:tagEnd+1], text[tagEnd+1:]
+	textLength := strings.Index(rest, quote)
+	isClosed := textLength >= 0
+	if !isClosed {
+		return len(text)
+	}
+	return start + quoteLength + textLength + quoteLength
 }
 
-// indexFrom returns the index of the first occurrence of substr in text[from:], relative to text, or len(text).
-func indexFrom(text string, from int, substr string) int {
+// indexOrEnd returns the index in text of the first occurrence of substr in text[from:]. If there is none, it returns
+// len(text).
+func indexOrEnd(text string, from int, substr string) int {
 	if found := strings.Index(text[from:], substr); found >= 0 {
 		return from + found
 	}

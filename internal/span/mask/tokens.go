@@ -8,32 +8,30 @@ func identifierKind(text string) kind {
 	if isUUID(text) {
 		return uuid
 	}
-	k, prefixLength := wordKind(text)
-	hasPrefix := prefixLength > 0 // only the rest of text is an identifier
-	if k != noIdentifier && !hasPrefix {
-		return k
-	}
 	if isBase64URL(text) {
 		return token
 	}
-	return noIdentifier
+	k, prefixLength := wordKind(text)
+	if prefixLength > 0 { // only the end of text is an identifier
+		return noIdentifier
+	}
+	return k
 }
 
-// isBase64URL reports whether text looks like random bytes in URL-safe base64: at least 20 letters, digits, dashes
-// and underscores. There must be a dash or an underscore, but at most one per ten characters.
+// isBase64URL reports whether text looks like random bytes in URL-safe base64. Such a text is long, contains all
+// kinds of characters of this encoding, and often changes between them.
 func isBase64URL(text string) bool {
 	const minLength = 20
 	if len(text) < minLength {
 		return false
 	}
 	s := statsOf(text)
-	if s.others > 0 {
+	hasAllClasses := s.digits >= 1 && s.uppers >= 2 && s.lowers >= 2 && s.dashes >= 1
+	if !hasAllClasses || s.others > 0 {
 		return false
 	}
-	maxDashes := s.length / 10
-	hasFewDashes := s.dashes >= 1 && s.dashes <= maxDashes
-	hasOtherClasses := s.digits > 0 && s.uppers > 1 && s.lowers > 1
-	return hasFewDashes && hasOtherClasses && s.changesOften() && !isWords(text)
+	hasManyDashes := s.dashes > s.length/10 // like words separated by dashes
+	return !hasManyDashes && s.changesOften() && !isWords(text)
 }
 
 // wordKind returns which kind of identifier a word is, for example a number or a hash, or noIdentifier. If
@@ -50,7 +48,7 @@ func wordKind(text string) (k kind, prefixLength int) {
 	}
 	const minDigits = 5 // of a number after letters
 	endsWithDigit := isDigit(text[len(text)-1])
-	isLettersThenDigits := endsWithDigit && s.digitBoundaries == 1
+	isLettersThenDigits := endsWithDigit && s.digitBoundaries == 1 // the only boundary is before the number
 	switch {
 	case s.digits == s.length:
 		return number, 0
@@ -76,7 +74,7 @@ func hasDigit(text string) bool {
 // stats counts the bytes of a text, and pairs of neighboring bytes, by character class.
 type stats struct {
 	length                                 int
-	digits, uppers, lowers, dashes, others int
+	digits, uppers, lowers, dashes, others int // dashes include underscores
 	hexLetters                             int // letters that are hexadecimal digits
 	digitBoundaries                        int // neighboring pairs of a digit and another byte
 	changes                                int // pairs that differ in class: digit, upper case, lower case, other
@@ -154,22 +152,22 @@ func (s *stats) changesOften() bool { return s.changes*5 >= 2*s.length }
 func isVersion(text string) bool { return text[0]|0x20 == 'v' && isDigit(text[1]) && len(text) < 10 }
 
 // isWords reports whether text consists of words and short numbers, like the names
-// createOAuth2ClientV1, UTF8ToUTF16 and i18nToL10n. A word begins with a capital letter, or after a
-// dash. At least half of the letters must be in words with a vowel, unlike in random text. Acronyms and
-// words with a number are not considered in this comparison.
+// createOAuth2ClientV1, UTF8ToUTF16 and i18nToL10n. Each word must be plausible after the word before it. At
+// least half of the letters must be in words with a vowel, unlike in random text. This comparison ignores acronyms
+// and words with a number, because they often have no vowel.
 func isWords(text string) bool {
 	lettersWithVowel := 0 // letters of words that contain a vowel
 	lettersWithoutVowel := 0
-	var previous word
+	var previous word // empty at the start of the text and after a separator
 	position := 0
 	for position < len(text) {
 		w := wordAt(text, position)
-		if !w.canFollow(previous) {
+		if !w.isPlausibleAfter(previous) {
 			return false
 		}
-		isUpperCase := w.lowers == 0
+		isAcronym := w.lowers == 0
 		switch {
-		case isUpperCase || w.digits > 0: // it may have no vowel
+		case isAcronym || w.digits > 0: // ignored
 		case hasVowel(w.letters):
 			lettersWithVowel += len(w.letters)
 		default:
@@ -205,9 +203,9 @@ func wordAt(text string, from int) word {
 	return word{text[from:lettersEnd], capitals, lowers, digits, isBeforeSeparator}
 }
 
-// canFollow reports whether w can follow the word previous in a name like UTF8ToUTF16, unlike in random text. At
-// the start of the text and after a separator, previous is the zero value.
-func (w *word) canFollow(previous word) bool {
+// isPlausibleAfter reports whether a name can contain w directly after the word previous, as UTF8ToUTF16 contains To
+// after UTF8. If w is the first word, or follows a separator, previous is the zero value.
+func (w *word) isPlausibleAfter(previous word) bool {
 	const (
 		maxCapitals = 5 // as in HTTPS
 		maxDigits   = 4 // as in a year
@@ -216,55 +214,60 @@ func (w *word) canFollow(previous word) bool {
 		return false
 	}
 	if previous.digits > 0 {
-		return w.canFollowNumber(previous.letters)
+		return w.isPlausibleAfterNumber(previous.letters)
 	}
-	return !w.isSingleLetter() && w.isPlausible()
+	return w.isPlausible()
 }
 
-// canFollowNumber reports whether w can follow a number in a name that a programmer has chosen. prefix is the word
-// before the number, for example "i" in i18n, or "log" in log4j.
-func (w *word) canFollowNumber(prefix string) bool {
-	isAfterSingleLetter := len(prefix) == 1
-	if isAfterSingleLetter && w.canFollowLetterAndNumber() {
+// isPlausibleAfterNumber reports whether a name can contain w directly after a number, like Client in OAuth2Client.
+// lettersBefore are the letters before the number, here OAuth.
+func (w *word) isPlausibleAfterNumber(lettersBefore string) bool {
+	isAfterSingleLetter := len(lettersBefore) == 1
+	if isAfterSingleLetter && w.endsAbbreviation() { // like n in i18n
 		return true
 	}
 	isLowerCase := w.capitals == 0
 	if isLowerCase {
-		return continuesNumber(w.letters) // like beta in v1beta1
+		return isVersionSuffix(w.letters) // like beta in v1beta1
 	}
-	return !w.isSingleLetter() && w.isPlausible() // like Client in OAuth2Client
+	return w.isPlausible()
 }
 
-// canFollowLetterAndNumber reports whether w can follow a single letter and a number, like n in i18n, the last B in
-// B2B, and BClient in B2BClient.
-func (w *word) canFollowLetterAndNumber() bool {
+// endsAbbreviation reports whether w can begin with the last letter of an abbreviation like i18n or B2B. It assumes
+// that a single letter and a number precede w.
+func (w *word) endsAbbreviation() bool {
 	if w.isSingleLetter() {
 		isLowerCase := w.capitals == 0
-		return isLowerCase || w.isBeforeSeparator
+		return isLowerCase || w.isBeforeSeparator // like n in i18n, and the last letter of B2B
 	}
-	return w.capitals == 2
+	return w.capitals == 2 // like BClient in B2BClient
 }
 
 func (w *word) isSingleLetter() bool { return len(w.letters) == 1 && w.digits == 0 }
 
-// isPlausible reports whether w, which has at least two letters or digits, looks like a word or acronym,
-// such as Open, UTF8 or URLs. It returns false for random text like XYz and Xz.
+// isPlausible reports whether w looks like a word or acronym, such as Open, UTF8 or URLs. It returns false for random
+// text like X, Xz and XYz.
 func (w *word) isPlausible() bool {
-	isShort := w.lowers == 1 || w.lowers == 2
-	if w.capitals > 1 && isShort {
-		return isAcronym(w.letters) // true for URLs, IPv and XMLTo, false for XYz
+	isCapitalizedPair := w.capitals == 1 && w.lowers == 1 && w.digits == 0
+	endsWithFewLowers := w.lowers == 1 || w.lowers == 2
+	switch {
+	case w.isSingleLetter():
+		return false
+	case isCapitalizedPair:
+		return hasVowel(w.letters) // true for To, false for Xz
+	case w.capitals > 1 && endsWithFewLowers:
+		return isAcronym(w.letters) // true for URLs, false for XYz
 	}
-	isTwoLetters := w.capitals == 1 && w.lowers == 1 && w.digits == 0
-	return !isTwoLetters || hasVowel(w.letters)
+	return true
 }
 
-// continuesNumber reports whether lower-case letters after a number belong to it, as in v1beta1 and log4j.
-func continuesNumber(letters string) bool {
+// isVersionSuffix reports whether letters can follow the number of a version, as in v1beta1 and log4j.
+func isVersionSuffix(letters string) bool {
 	return letters == "alpha" || letters == "beta" || letters == "rc" || letters == "j"
 }
 
-// isAcronym reports whether capital letters with one or two lower-case letters are an acronym, alone or before "To":
-// IPv, URLs, XMLTo.
+// isAcronym reports whether capital letters with one or two lower-case letters are the acronym IPv, the plural of an
+// acronym like URLs, or an acronym before "To", like XMLTo.
 func isAcronym(letters string) bool {
 	secondToLast, last := letters[len(letters)-2], letters[len(letters)-1]
 	isPlural := isUpper(secondToLast) && last == 's'
