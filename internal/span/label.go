@@ -95,6 +95,9 @@ func (l Label) String() string {
 	return labels[l].name
 }
 
+// IsText reports whether the label is a text, and not a list of tags or a number.
+func (l Label) IsText() bool { return l < EndOfTexts }
+
 // AgentName returns the name of the label's field in the agent's statistics.
 func (l Label) AgentName() string { return labels[l].agentName }
 

@@ -101,13 +101,14 @@ func rewriteOperation(name string) string {
 			result = append(result, c)
 			continue
 		}
-		last := len(result) - 1
+		last := len(result) - 1 // not negative, because the first byte is a letter
+		isAfterSeparator := result[last] == '.' || result[last] == '_'
 		switch {
 		case c == '.' && result[last] == '_':
 			result[last] = '.'
 		case c == '.':
 			result = append(result, '.')
-		case result[last] != '.' && result[last] != '_':
+		case !isAfterSeparator:
 			result = append(result, '_')
 		}
 	}

@@ -99,16 +99,17 @@ func (l Label) normalizeText(value, lang string) string {
 }
 
 // NormalizeTag returns a tag, such as "region:eu", as valid UTF-8 of limited length. It truncates a longer
-// tag. If l is LabelAdditionalTag, it instead replaces a value that is too long by a placeholder, Blocked.
+// tag. If l is LabelAdditionalTag, key and value may each have the maximum length: NormalizeTag replaces a longer
+// value by Blocked.
 func (l Label) NormalizeTag(tag string) string {
 	maxBytes := labels[l].maxBytes
 	if !labels[l].blocksLongValues {
 		return truncate(tag, maxBytes)
 	}
-	tag = truncate(tag, maxAdditionalTag) // long enough to contain a value of more than maxBytes
-	key, value, hasValue := strings.Cut(tag, ":")
+	tag = truncate(tag, maxAdditionalTag) // this length suffices to see that the key or the value is too long
+	key, value, _ := strings.Cut(tag, ":")
 	switch {
-	case !hasValue || len(key) > maxBytes:
+	case len(key) > maxBytes:
 		return truncate(tag, maxBytes)
 	case len(value) > maxBytes:
 		return key + ":" + Blocked

@@ -50,12 +50,11 @@ func (l *List) MatchesKey(k *span.Key) bool {
 // matchesKey reports whether the rule matches the key: one of its labels or, if the rule is for an attribute
 // that is not a label, one of its tags.
 func (r *rule) matchesKey(k *span.Key) bool {
-	isForText := r.label < span.FirstList
 	switch {
+	case r.label.IsText():
+		return r.matches(*k.Text(r.label))
 	case r.label == span.LabelHTTPStatus:
 		return r.matchesStatus(k.HTTPStatus)
-	case isForText:
-		return r.matches(*k.Text(r.label))
 	}
 	return slices.ContainsFunc(k.PeerTags, r.matchesTag) || slices.ContainsFunc(k.AdditionalTags, r.matchesTag)
 }

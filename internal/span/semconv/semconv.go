@@ -108,22 +108,25 @@ var requestBounds = []float64{.005, .01, .025, .05, .075, .1, .25, .5, .75, 1, 2
 func MetricOf(kind string, valueOf func(attribute string) string) int {
 	for i := range Metrics {
 		m := &Metrics[i]
-		if !slices.Contains(m.kinds, kind) || valueOf(m.selector) == "" {
-			continue
-		}
-		if m.operation == "" || m.operation == currentOperation(MessagingOperation(valueOf)) {
+		hasSelector := valueOf(m.selector) != ""
+		if m.IsCounted(kind) && hasSelector && m.countsOperation(valueOf) {
 			return i
 		}
 	}
 	return NoMetric
 }
 
-// currentOperation returns the present name of a messaging operation. In older conventions, process can be deliver.
-func currentOperation(operation string) string {
-	if operation == "deliver" {
-		return "process"
+// countsOperation reports whether the metric counts the messaging operation of a span. valueOf returns the value of an
+// attribute of the span.
+func (m *Metric) countsOperation(valueOf func(attribute string) string) bool {
+	if m.operation == "" {
+		return true
 	}
-	return operation
+	operation := MessagingOperation(valueOf)
+	if operation == "deliver" { // name in older conventions
+		operation = "process"
+	}
+	return operation == m.operation
 }
 
 // MessagingOperation returns the messaging operation of a span, such as process: its type, or else its name.

@@ -132,8 +132,8 @@ func (l *List) Names() (names []string) {
 	return names
 }
 
-// AttributeNames returns the names of all span attributes that objectives refer to, without duplicates. A receiver must
-// have them as labels, or else no span matches.
+// AttributeNames returns the names of all span attributes that objectives refer to, without duplicates. Receivers must
+// store these attributes in the keys of spans, or else no span matches their objectives.
 func (l *List) AttributeNames() (names []string) {
 	for _, o := range l.All() {
 		for _, label := range o.Labels {
@@ -148,8 +148,8 @@ func (l *List) AttributeNames() (names []string) {
 // Set is a set of objectives: bit i stands for the objective with index i in a List.
 type Set uint32
 
-// Match returns the objectives that count spans with this key and origin. The key must be normalized, and have all of its
-// labels: those that exceed a budget, too.
+// Match returns the objectives that count spans with this key and origin. The key must be normalized. Match must be
+// called before cardinality budgets replace labels of the key.
 func (l *List) Match(k *span.Key, origin *span.Origin) (matching Set) {
 	for i := range l.All() {
 		if l.objectives[i].matches(k, origin) {
@@ -177,8 +177,8 @@ func (c Counts) AddSpan(l *List, matching Set, duration uint64, flags span.Flags
 }
 
 // AddGroup counts spans that a tracer has aggregated itself, for the objectives in matching. errors is the number of these
-// spans that failed. An objective with a threshold does not count them, because the duration of each span is unknown.
-// isComplete is false if matching contains such an objective.
+// spans that failed. AddGroup skips objectives with a threshold, because the duration of each span is unknown.
+// isComplete is false if it has skipped an objective.
 func (c Counts) AddGroup(l *List, matching Set, spans, errors float64) (isComplete bool) {
 	isComplete = true
 	for ; matching != 0; matching &= matching - 1 { // removes the lowest objective of the set

@@ -18,9 +18,9 @@ type Names struct {
 type nameEntry struct {
 	fingerprint Fingerprint
 	next        Label // previous label in the same slot, or Other
-	// a matching fingerprint does not prove that the name is equal: the slot contains other names, or the name
-	// has bytes that are not in the fingerprint
-	needsComparison bool
+	// isAmbiguous is set if comparing fingerprints with this entry does not suffice: the slot contains other names,
+	// too, or the name has bytes that are not in its fingerprint.
+	isAmbiguous bool
 }
 
 // slotBits makes the table sixteen times as large as MaxLabels, so that few names share a slot.
@@ -28,6 +28,9 @@ const slotBits = 12
 
 // endLen is the number of bytes at each end of a name that a fingerprint contains.
 const endLen = 8
+
+// maxFingerprinted is the maximum length of a name whose bytes are all in its fingerprint.
+const maxFingerprinted = 2 * endLen
 
 // Fingerprint identifies a name by its length, its first eight and its last eight bytes. For a shorter name, both
 // parts contain the whole name, followed by zeros.
@@ -83,13 +86,12 @@ func NewNames(names []string) *Names {
 		slot := fingerprint.slot()
 		previous := t.slots[slot]
 		sharesSlot := previous != Other
-		isLongerThanFingerprint := len(name) > 2*endLen // it contains endLen bytes of each end of the name
 		t.entries[label] = nameEntry{
-			fingerprint:     fingerprint,
-			next:            previous,
-			needsComparison: sharesSlot || isLongerThanFingerprint,
+			fingerprint: fingerprint,
+			next:        previous,
+			isAmbiguous: sharesSlot || len(name) > maxFingerprinted,
 		}
-		t.slots[slot] = Label(label)
+		t.slots[slot] = Label(label) // FindFingerprint only uses the last entry of a slot
 	}
 	return t
 }
@@ -113,15 +115,17 @@ func (t *Names) Find(name []byte) Label {
 // is false, the result may be wrong, and the caller must call Find with the complete name: several names are
 // in the same slot of the hash table, or the name is longer than the fingerprint.
 func (t *Names) FindFingerprint(f Fingerprint) (label Label, isSure bool) {
-	found := uint(t.slots[f.slot()])
-	entry := &t.entries[found]
-	candidate := &entry.fingerprint
-	// A single condition on the combined differences is compiled without a branch, which is faster.
-	difference := (candidate.first ^ f.first) | (candidate.last ^ f.last) | uint64(candidate.length^f.length)
+	candidate := t.slots[f.slot()]
+	entry := &t.entries[candidate]
+	isSure = !entry.isAmbiguous // for all fingerprints in this slot, equal or not
+	stored := &entry.fingerprint
+	// A single condition on the combined differences, and a uint, are compiled without a branch, which is faster.
+	difference := (stored.first ^ f.first) | (stored.last ^ f.last) | uint64(stored.length^f.length)
+	found := uint(candidate)
 	if difference != 0 {
 		found = uint(Other)
 	}
-	return Label(found), !entry.needsComparison
+	return Label(found), isSure
 }
 
 // Label identifies the name of a tag that a rule uses. Names assigns labels.

@@ -95,11 +95,11 @@ func (t *Table) AddReadBytes(n uint32) {
 }
 
 // AddSpan appends a span without tags, and returns a pointer to it that is valid until the next call.
-// If there are too many spans for a body of this length, it calls t.Fail, so that the body is not
-// counted.
+// If the table already contains as many spans as its limit, AddSpan also calls t.Fail, so that
+// the body is not counted.
 func (t *Table) AddSpan(kind Kind) *Span {
 	if len(t.Spans) >= t.Limits.Spans {
-		t.Fail(ErrTooMuch) // the caller sees this after it has filled the span
+		t.Fail(ErrTooMuch)
 	}
 	first := uint32(len(t.Tags))
 	t.Spans = append(t.Spans, Span{TagStart: first, TagEnd: first, Kind: kind})
@@ -107,8 +107,8 @@ func (t *Table) AddSpan(kind Kind) *Span {
 }
 
 // AddGroup appends a group that contains the spans from g.SpanStart to the last span of the table. It sets
-// g.SpanEnd and g.Sender. The caller must then append the sender of the group to t.Senders. If there are too many
-// groups, AddGroup appends nothing and calls t.Fail, so that the body is not counted.
+// g.SpanEnd and g.Sender: the group belongs to the sender that the caller appends to t.Senders next. If there are too
+// many groups, AddGroup appends nothing and calls t.Fail, so that the body is not counted.
 func (t *Table) AddGroup(g Group) {
 	if len(t.Groups) >= t.Limits.Spans { // the limit on spans is also the limit on groups
 		t.Fail(ErrTooMuch)
