@@ -53,45 +53,44 @@ type File struct {
 // has lost. If there are too many files of crashed daemons, it first reports and removes the oldest ones. It
 // returns an error if it cannot create the file, but only logs an error of writing to it.
 func Create(c Config) (*File, error) {
+	filePrefix := prefixOf(c.Path)
 	f := &File{log: c.Log, isRecordInUse: make([]bool, c.Connections)}
 	f.predecessors = predecessors{
-		filePrefix: prefixOf(c.Path), log: c.Log, flushLog: c.FlushLog, warned: map[string]bool{},
+		filePrefix: filePrefix, log: c.Log, flushLog: c.FlushLog, warned: map[string]bool{},
 	}
 	f.predecessors.removeSurplusFiles()
-	if err := f.createTemporary(); err != nil {
+	file, err := createTemporary(filePrefix)
+	if err != nil {
 		return nil, err
 	}
+	f.file = file
+	f.path = strings.TrimSuffix(file.Name(), unfinishedSuffix) // path of the complete file
+	f.name = strings.TrimPrefix(filepath.Base(f.path), filepath.Base(filePrefix))
+	f.predecessors.ownName = f.name
 	f.writeHeader(c.Connections)
-	temporaryPath := f.file.Name()
-	if err := os.Rename(temporaryPath, f.path); err != nil {
-		return nil, f.deleteTemporary(fmt.Errorf("rename recovery file: %w", err))
+	if err := os.Rename(file.Name(), f.path); err != nil {
+		return nil, deleteTemporary(file, fmt.Errorf("rename recovery file: %w", err))
 	}
 	return f, nil
 }
 
-// createTemporary creates and locks the file, and sets f.file, f.name and f.path. The file has a temporary name.
-// Otherwise another daemon could read the empty file as that of a crashed daemon.
-func (f *File) createTemporary() error {
-	directory := filepath.Dir(f.predecessors.filePrefix)
-	namePrefix := filepath.Base(f.predecessors.filePrefix)
+// createTemporary creates and locks an empty file. Its name is temporary and ends with unfinishedSuffix, so that no
+// other daemon reads the file before its header is written.
+func createTemporary(filePrefix string) (*os.File, error) {
+	directory, namePrefix := filepath.Dir(filePrefix), filepath.Base(filePrefix)
 	file, err := os.CreateTemp(directory, fmt.Sprintf("%s%d-*%s", namePrefix, os.Getpid(), unfinishedSuffix))
 	if err != nil {
-		return fmt.Errorf("create recovery file: %w; check that the directory of --socket is writable", err)
+		return nil, fmt.Errorf("create recovery file: %w; check that the directory of --socket is writable", err)
 	}
-	f.file = file
-	temporaryName := strings.TrimPrefix(filepath.Base(file.Name()), namePrefix)
-	f.name = strings.TrimSuffix(temporaryName, unfinishedSuffix)
-	f.path = f.predecessors.filePrefix + f.name
-	f.predecessors.ownName = f.name
 	if err := tryLock(file); err != nil {
-		return f.deleteTemporary(fmt.Errorf("lock recovery file: %w", err))
+		return nil, deleteTemporary(file, fmt.Errorf("lock recovery file: %w", err))
 	}
-	return nil
+	return file, nil
 }
 
 // deleteTemporary deletes and closes an unfinished file because of err. It returns err and the errors of doing so.
-func (f *File) deleteTemporary(err error) error {
-	return errors.Join(err, os.Remove(f.file.Name()), f.file.Close())
+func deleteTemporary(file *os.File, err error) error {
+	return errors.Join(err, os.Remove(file.Name()), file.Close())
 }
 
 // writeHeader allocates the file with records for a number of connections, and writes its header. If
@@ -232,7 +231,9 @@ func (f *File) OutcomesOf(token string) (outcomes []uint64, isRunning bool) {
 		return nil, false
 	}
 	isThisDaemon := daemon == f.name
-	if isThisDaemon { // it has counted all spans of the connection
+	if isThisDaemon {
+		// This daemon has received all spans of the connection and still exports them. The outcome Settled tells
+		// the client not to resend them.
 		return wire.AppendOutcome(nil, allSpans, wire.Settled), false
 	}
 	return f.predecessors.outcomesOf(daemon, connection)
@@ -302,11 +303,12 @@ func (f *File) BeginCycle(number uint64) {
 	defer f.mu.Unlock()
 	slot := number % maxCycles
 	oldest := f.cycles[slot]
-	wasSettled := stateIn(oldest.state) == stateSettled
-	if !wasSettled {
-		f.addOverwritten(oldest.spans) // written first, so that a crash between the two writes loses no counts
+	hasUndelivered := stateIn(oldest.stateWord) != stateSettled
+	if hasUndelivered {
+		// The order matters: a crash between this write and the write below must not lose the counts.
+		f.addOverwritten(oldest.spans)
 	}
-	begun := cycle{state: packState(number, stateOpen)}
+	begun := cycle{stateWord: newStateWord(number, stateOpen)}
 	f.cycles[slot] = begun
 	f.write(cycleOffset(slot), appendWords(nil, begun.words()...))
 }
@@ -324,7 +326,7 @@ func (f *File) addOverwritten(spans [receivers]uint64) {
 }
 
 // words returns the words of the cycle in the file.
-func (c *cycle) words() []uint64 { return append([]uint64{c.state}, c.spans[:]...) }
+func (c *cycle) words() []uint64 { return append([]uint64{c.stateWord}, c.spans[:]...) }
 
 // SetInDoubt records whether a destination may have received some spans of the cycle (one export
 // interval) with the given number. Calls for one cycle must not be concurrent.
@@ -351,15 +353,15 @@ func (f *File) setState(number uint64, state cycleState) {
 	if c == nil {
 		return
 	}
-	c.state = packState(number, state)
-	f.write(cycleOffset(slot), appendWords(nil, c.state))
+	c.stateWord = newStateWord(number, state)
+	f.write(cycleOffset(slot), appendWords(nil, c.stateWord))
 }
 
 // findCycle returns the cycle with the given number and its slot, or nil if a later cycle has overwritten it.
 func (f *File) findCycle(number uint64) (c *cycle, slot uint64) {
 	slot = number % maxCycles
 	c = &f.cycles[slot]
-	if numberIn(c.state) != number {
+	if numberIn(c.stateWord) != number {
 		return nil, 0
 	}
 	return c, slot

@@ -41,11 +41,11 @@ func DirectoryBytes(connections int) int {
 	return (maxKeptFiles + otherFiles) * Bytes(connections)
 }
 
-// header is the first part of the file. After a crash, later daemons change reported and reportedAt.
+// header is the first part of the file. After a crash, later daemons change reportedStage and reportedAt.
 type header struct {
 	magic, records uint64
 	startTime      uint64            // when the daemon started, in nanoseconds since the epoch
-	reported       uint64            // stage: which losses later daemons have reported
+	reportedStage  uint64            // a reportStage: which losses later daemons have reported
 	reportedAt     uint64            // time of the first report, in nanoseconds since the epoch
 	overwritten    [receivers]uint64 // by receiver: spans of overwritten cycles that were not delivered or given up
 }
@@ -57,14 +57,14 @@ const (
 )
 
 func (h *header) words() []uint64 {
-	return append([]uint64{h.magic, h.records, h.startTime, h.reported, h.reportedAt}, h.overwritten[:]...)
+	return append([]uint64{h.magic, h.records, h.startTime, h.reportedStage, h.reportedAt}, h.overwritten[:]...)
 }
 
 // cycle is the entry of a cycle (an export interval, or a part of one) in the file. The file has
 // maxCycles entries, and each new cycle overwrites the oldest one.
 type cycle struct {
-	state uint64            // number and state of the cycle, see packState
-	spans [receivers]uint64 // by receiver: spans of the cycle that no sender keeps, so that a crash loses them
+	stateWord uint64            // number and state of the cycle, see newStateWord
+	spans     [receivers]uint64 // by receiver: spans of the cycle that no sender keeps, so that a crash loses them
 }
 
 // cycleOffset returns the position of a cycle slot in the file, in bytes.
@@ -72,8 +72,8 @@ func cycleOffset(slot uint64) int64 { return headerBytes + int64(slot)*cycleByte
 
 // spansOffset returns the position of the number of spans of a receiver within a cycle slot.
 func spansOffset(slot uint64, receiver int) int64 {
-	const stateBytes = wordBytes
-	return cycleOffset(slot) + stateBytes + int64(receiver)*wordBytes
+	const stateWordBytes = wordBytes
+	return cycleOffset(slot) + stateWordBytes + int64(receiver)*wordBytes
 }
 
 // record contains, for one connection, which spans were counted in which cycles (export intervals).
@@ -86,6 +86,9 @@ type record struct {
 	count        uint64 // number of used ranges
 	ranges       [rangesPerRecord]spanRange
 }
+
+// hasClientReturned reports whether the client has reconnected to a later daemon and knows the outcomes of its spans.
+func (r *record) hasClientReturned() bool { return r.outcomesSent == 1 }
 
 // The places of words of a record that are written alone.
 const (
@@ -165,8 +168,8 @@ const (
 // the cycle, so both are written in one operation.
 const stateBits = 2
 
-// packState returns the state word for the number and state of a cycle.
-func packState(number uint64, s cycleState) uint64 { return number<<stateBits | uint64(s) }
+// newStateWord returns the state word for the number and state of a cycle.
+func newStateWord(number uint64, s cycleState) uint64 { return number<<stateBits | uint64(s) }
 
 // numberIn returns the number of the cycle in a state word.
 func numberIn(stateWord uint64) uint64 { return stateWord >> stateBits }
@@ -201,7 +204,7 @@ func decodeHeader(encoded []byte) (h header) {
 	h.magic = words.next()
 	h.records = words.next()
 	h.startTime = words.next()
-	h.reported = words.next()
+	h.reportedStage = words.next()
 	h.reportedAt = words.next()
 	for receiver := range h.overwritten {
 		h.overwritten[receiver] = words.next()
@@ -212,7 +215,7 @@ func decodeHeader(encoded []byte) (h header) {
 // decodeCycle decodes the cycle at the start of encoded. It is the inverse of cycle.words.
 func decodeCycle(encoded []byte) (c cycle) {
 	words := wordReader{encoded}
-	c.state = words.next()
+	c.stateWord = words.next()
 	for receiver := range c.spans {
 		c.spans[receiver] = words.next()
 	}
@@ -230,7 +233,7 @@ func (r *wordReader) next() uint64 {
 
 // check returns an error if the contents can't have been written by this version of the daemon.
 func (c *contents) check(size int64) error {
-	isThisVersion := c.magic == magic && stage(c.reported) <= allReported
+	isThisVersion := c.magic == magic && reportStage(c.reportedStage) <= allReported
 	isComplete := c.records <= maxRecords && size == int64(Bytes(int(c.records)))
 	if !isThisVersion || !isComplete {
 		return errors.New("check recovery file: its layout or length is not that of this version")
@@ -250,8 +253,8 @@ func (c *contents) check(size int64) error {
 // never used contains only zeros, and is valid.
 func (c *cycle) isValid(slot uint64) bool {
 	isUnused := *c == cycle{}
-	belongsToSlot := numberIn(c.state)%maxCycles == slot
-	return isUnused || belongsToSlot && stateIn(c.state) <= stateSettled && arePossible(c.spans)
+	belongsToSlot := numberIn(c.stateWord)%maxCycles == slot
+	return isUnused || belongsToSlot && stateIn(c.stateWord) <= stateSettled && arePossible(c.spans)
 }
 
 // arePossible reports whether numbers of spans are small enough to be added without an overflow.
@@ -323,7 +326,7 @@ func (c *contents) findRecord(file io.ReaderAt, id uint64) (slot int, found *rec
 // as the file says. It returns stateOpen if the cycle never began. If a later cycle has overwritten it in
 // the file, it returns stateInDoubt.
 func (c *contents) stateOf(number uint64) cycleState {
-	stateWord := c.cycles[number%maxCycles].state
+	stateWord := c.cycles[number%maxCycles].stateWord
 	numberInSlot := numberIn(stateWord)
 	switch {
 	case numberInSlot > number: // a later cycle has overwritten it

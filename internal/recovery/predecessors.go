@@ -34,13 +34,13 @@ const (
 	scanInterval = time.Second
 )
 
-// stage says which losses of a crashed daemon have been reported.
-type stage uint64
+// reportStage says which losses of a crashed daemon have been reported.
+type reportStage uint64
 
 const (
-	nothingReported stage = iota
-	crashReported         // the crash, and the spans that only the daemon had
-	allReported           // spans of clients that have not returned, too
+	nothingReported reportStage = iota
+	crashReported               // the crash, and the spans that only the daemon had
+	allReported                 // spans of clients that have not returned, too
 )
 
 // predecessor is a daemon that crashed or was killed. The running daemon has the lock on the recovery
@@ -51,14 +51,14 @@ type predecessor struct {
 	size            int64
 	readErr         error // why the contents are unknown; nil if they are known
 	startTime       uint64
-	records         int             // number of records in use
+	connections     int             // number of connections in the file
 	receiverLosses  [receivers]Loss // spans that no client kept
 	clientLoss      Loss            // undelivered spans of clients that have not reconnected
 	awaitUntil      time.Time       // when clients that have not reconnected are given up
 	isSurplus       bool            // exceeds maxKeptFiles, so its file is removed early
 	isStuck         bool            // the file can't be removed
-	reportedStage   stage           // losses that this daemon or an earlier one has reported
-	recordedStage   stage           // value of reportedStage that was last written to the file
+	reportedStage   reportStage     // losses that this daemon or an earlier one has reported
+	recordedStage   reportStage     // value of reportedStage that was last written to the file
 	firstReportTime time.Time       // when an earlier daemon reported the crash
 }
 
@@ -144,7 +144,7 @@ func (p *predecessors) findCrashed() (hasMore bool) {
 		return false
 	}
 	defer dir.Close()
-	p.hasRunning = false // addEntry sets it if there is a running daemon
+	p.hasRunning = false // until addEntries finds another running daemon
 	added := 0
 	for added < maxFilesPerScan {
 		entries, err := dir.ReadDir(maxFilesPerScan)
@@ -172,8 +172,7 @@ func (p *predecessors) addEntries(entries []os.DirEntry) (added int) {
 // daemon that is not known yet. It removes a file that has nothing to report. If the daemon is still running,
 // it sets p.hasRunning.
 func (p *predecessors) addEntry(entry os.DirEntry) (isAdded bool) {
-	path := filepath.Join(filepath.Dir(p.filePrefix), entry.Name())
-	name, isRecoveryFile := strings.CutPrefix(path, p.filePrefix)
+	name, isRecoveryFile := strings.CutPrefix(entry.Name(), filepath.Base(p.filePrefix))
 	if !isRecoveryFile || !entry.Type().IsRegular() {
 		return false
 	}
@@ -181,15 +180,16 @@ func (p *predecessors) addEntry(entry os.DirEntry) (isAdded bool) {
 	if isKnown {
 		return false
 	}
-	if isDisposable(name) {
-		removeDisposable(path, entry)
+	hasNothingToReport := isDisposable(name)
+	if hasNothingToReport {
+		removeDisposable(p.filePrefix+name, entry)
 		return false
 	}
-	added, isRunning := p.addCrashed(name)
+	crashed, isRunning := p.addCrashed(name)
 	if isRunning {
 		p.hasRunning = true
 	}
-	return added != nil
+	return crashed != nil
 }
 
 // warnOnce logs an error about a file, unless it has logged an error about this file before. It logs
@@ -277,9 +277,8 @@ func (d *predecessor) read() error {
 		return err
 	}
 	d.startTime = c.startTime
-	reported := stage(c.reported) // which losses other daemons have reported
-	d.reportedStage = reported
-	d.recordedStage = reported
+	d.reportedStage = reportStage(c.reportedStage) // losses that other daemons have reported
+	d.recordedStage = d.reportedStage              // the file contains this value, so it need not be written
 	if c.reportedAt > 0 {
 		d.firstReportTime = time.Unix(0, int64(c.reportedAt))
 	}
@@ -287,9 +286,8 @@ func (d *predecessor) read() error {
 		d.receiverLosses[receiver] = c.receiverLoss(receiver)
 	}
 	return c.eachRecord(d.file, func(_ int, connection *record) error {
-		d.records++
-		hasClientReturned := connection.outcomesSent == 1
-		if !hasClientReturned {
+		d.connections++
+		if !connection.hasClientReturned() {
 			d.clientLoss.add(c.connectionLoss(connection))
 		}
 		return nil
@@ -300,7 +298,7 @@ func (d *predecessor) read() error {
 func (c *contents) receiverLoss(receiver int) Loss {
 	loss := Loss{Lost: c.overwritten[receiver]}
 	for i := range c.cycles {
-		loss.add(lossIn(stateIn(c.cycles[i].state), c.cycles[i].spans[receiver]))
+		loss.add(lossIn(stateIn(c.cycles[i].stateWord), c.cycles[i].spans[receiver]))
 	}
 	return loss
 }
@@ -311,9 +309,9 @@ func (c *contents) receiverLoss(receiver int) Loss {
 func (p *predecessors) markSurplus() {
 	slices.SortStableFunc(p.crashed, func(a, b *predecessor) int {
 		switch {
-		case a.records > 0 && b.records == 0:
+		case a.connections > 0 && b.connections == 0:
 			return -1
-		case a.records == 0 && b.records > 0:
+		case a.connections == 0 && b.connections > 0:
 			return 1
 		}
 		return cmp.Compare(b.startTime, a.startTime)
@@ -323,9 +321,7 @@ func (p *predecessors) markSurplus() {
 	}
 }
 
-// reportMatching logs and counts the losses of each crashed daemon for which matches returns true. The first call
-// reports spans that only the crashed daemon had. Spans that clients can still resend are reported by a later call,
-// if the clients do not reconnect in time. reportMatching reports nothing twice.
+// reportMatching calls reportLosses for each crashed daemon for which matches returns true.
 func (p *predecessors) reportMatching(matches func(*predecessor) bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -336,8 +332,9 @@ func (p *predecessors) reportMatching(matches func(*predecessor) bool) {
 	}
 }
 
-// reportLosses reports the losses of a crashed daemon in two stages: the crash, and later the spans of clients
-// that have not reconnected. It skips a stage that was reported before.
+// reportLosses logs and counts the losses of a crashed daemon in two stages. First it reports the crash and the
+// spans that only this daemon had. When no client can resend spans any more, it reports the spans of the clients that
+// have not reconnected. It skips a stage that was reported before.
 func (p *predecessors) reportLosses(d *predecessor) {
 	awaitsClients := d.awaitsClients()
 	if d.reportedStage < crashReported {
@@ -357,8 +354,8 @@ func (d *predecessor) awaitsClients() bool {
 	return hasClients && !d.isSurplus && !hasTimedOut
 }
 
-// reportCrash logs and counts the crash of a daemon, and the spans that were lost because only this daemon had
-// them. If awaitsClients is true, it also logs how many spans clients may resend after they reconnect.
+// reportCrash logs and counts the crash of a daemon, and the lost spans of which no client has a copy. If
+// awaitsClients is true, clients have copies of other spans and can still resend them. reportCrash logs their number.
 func (p *predecessors) reportCrash(d *predecessor, awaitsClients bool) {
 	p.crashCount++
 	if d.readErr != nil {
@@ -441,7 +438,7 @@ func (d *predecessor) isFileNeeded() bool {
 	if hasUnreported {
 		return true
 	}
-	hasClients := d.readErr == nil && d.records > 0
+	hasClients := d.readErr == nil && d.connections > 0
 	return hasClients && !d.isExpired()
 }
 
@@ -529,16 +526,21 @@ func (p *predecessors) outcomesOf(daemon string, connection uint64) (outcomes []
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	crashed := p.findByName(daemon)
-	if crashed == nil && isFileName(daemon) {
+	isKnown := crashed != nil
+	if !isKnown && isFileName(daemon) {
 		crashed, isRunning = p.addCrashed(daemon)
 	}
-	if crashed == nil {
-		return nil, isRunning
+	if isRunning {
+		return nil, true
+	}
+	hasNoFile := crashed == nil
+	if hasNoFile {
+		return nil, false
 	}
 	if crashed.readErr != nil {
 		return allInDoubt(), false
 	}
-	outcomes, err := crashed.reconnect(connection)
+	outcomes, err := crashed.answerClient(connection)
 	if err != nil {
 		p.log.Warn("can't read a recovery file: the outcome of spans of an earlier connection is unknown", "error", err)
 	}
@@ -556,11 +558,9 @@ func isFileName(name string) bool {
 	return !isDisposable(name) && !strings.ContainsRune(name, filepath.Separator)
 }
 
-// reconnect returns the outcomes of the spans that a client sent to the crashed daemon over a connection, in the
-// encoding of wire.Outcomes. The client then resends the undelivered spans, so reconnect excludes them from
-// d.clientLoss and records that in the file. If the spans were already reported as lost, reconnect returns that
-// all are settled, so that the client resends none. It returns nil if the file has no such connection.
-func (d *predecessor) reconnect(connection uint64) (outcomes []uint64, err error) {
+// answerClient returns the outcomes of the spans that a client sent to the crashed daemon over a connection, in the
+// encoding of wire.Outcomes. It returns nil if the file has no such connection.
+func (d *predecessor) answerClient(connection uint64) (outcomes []uint64, err error) {
 	var c contents
 	if err := c.read(d.file, d.size); err != nil {
 		return nil, err
@@ -569,15 +569,15 @@ func (d *predecessor) reconnect(connection uint64) (outcomes []uint64, err error
 	if err != nil || found == nil {
 		return nil, err
 	}
-	hasAskedBefore := found.outcomesSent == 1
-	if hasAskedBefore { // d.clientLoss does not include its spans
+	if found.hasClientReturned() { // d.clientLoss does not contain its spans any more
 		return c.outcomes(found), nil
 	}
 	areReportedLost := d.reportedStage == allReported
-	if areReportedLost {
+	if areReportedLost { // the client must not resend them, because they would be counted twice
 		allSettled := wire.AppendOutcome(nil, found.received, wire.Settled)
 		return allSettled, nil
 	}
+	// The client will resend the undelivered spans, so they are not lost.
 	d.clientLoss.subtract(c.connectionLoss(found))
 	d.write(recordOffset(slot)+outcomesSentOffset, 1)
 	return c.outcomes(found), nil
@@ -612,8 +612,8 @@ type spanGroup struct {
 }
 
 // unsettledGroups returns the spans of a connection that were neither delivered nor given up when its record
-// was written, the oldest first. The spans of a cycle (export interval) form a group. Cycles for which the record
-// had no room share a group.
+// was written. Each group contains the spans of one cycle (export interval). If the record had no room for all
+// cycles, one group contains the spans of several cycles. The oldest group is the first.
 func (c *contents) unsettledGroups(connection *record) (groups []spanGroup) {
 	previousSpan := connection.settled // number of the last span before the group
 	for _, r := range connection.allRanges() {
@@ -661,10 +661,14 @@ func (p *predecessors) losses() Losses {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	all := Losses{Receivers: map[string]Loss{}, Unknown: p.unreadableFiles}
-	for receiver, loss := range p.total[:OTLPValues] {
-		all.Receivers[Receiver(receiver).String()] = loss
+	for i, loss := range p.total {
+		receiver := Receiver(i)
+		if receiver == OTLPValues { // counts values of measures instead of spans
+			all.Values = loss
+			continue
+		}
+		all.Receivers[receiver.String()] = loss
 	}
-	all.Values = p.total[OTLPValues]
 	for _, crashed := range p.crashed {
 		isFullyReported := crashed.reportedStage == allReported
 		if !isFullyReported {

@@ -17,7 +17,7 @@ type SettlementTracker struct {
 	id   uint64 // ID of the record, a part of the token
 
 	received     atomic.Uint64 // number of received spans
-	cyclePlusOne atomic.Uint64 // number of the publisher's last cycle, plus one; 0 without a cycle
+	cyclePlusOne atomic.Uint64 // number of the publisher's last cycle, plus one; 0 before the first cycle
 
 	mu         sync.Mutex  // guards the rest, and writing the record
 	settled    uint64      // number of spans that are delivered or given up
@@ -25,9 +25,13 @@ type SettlementTracker struct {
 	isClosed   bool
 }
 
-// maxOpenRanges is the maximum length of openRanges, enough for the default retry age. If more cycles are unsettled,
-// the last range covers all others. A tracker without a record has at most rangesPerRecord ranges.
-const maxOpenRanges = 64
+// Maximum lengths of openRanges. If more cycles are unsettled, the last range covers all others.
+const (
+	maxOpenRanges = 64 // enough for the default retry age
+
+	// Publishers for HTTP requests have no record. Their senders keep no spans, so exact ranges would be useless.
+	maxRangesWithoutRecord = 8
+)
 
 // TrackerBytes is the maximum memory of a tracker beyond its own size.
 const TrackerBytes = maxOpenRanges * int(unsafe.Sizeof(spanRange{}))
@@ -57,27 +61,35 @@ func NewSettlementTracker(f *File) *SettlementTracker {
 	return s
 }
 
-// save writes the tracker to its record in the recovery file, if it has one. A record has room for
-// rangesPerRecord ranges, that is, groups of spans by export interval. The last range of the record also
-// covers the ranges for which there is no room.
+// save writes the tracker to its record in the recovery file, if it has one.
 func (s *SettlementTracker) save() {
 	if s.file == nil {
 		return
 	}
 	r := record{
-		id: s.id, received: s.received.Load(), settled: s.settled, cyclePlusOne: s.cyclePlusOne.Load(),
+		id:           s.id,
+		received:     s.received.Load(),
+		settled:      s.settled,
+		cyclePlusOne: s.cyclePlusOne.Load(), // 0 before the first cycle
 	}
-	copied := copy(r.ranges[:], s.openRanges)
-	r.count = uint64(copied)
-	hasRoomForAll := copied == len(s.openRanges)
-	if !hasRoomForAll {
-		newest := s.openRanges[len(s.openRanges)-1]
-		last := &r.ranges[copied-1]
-		last.lastCycle = newest.lastCycle
-		last.lastSpan = newest.lastSpan
-	}
+	r.setRanges(s.openRanges)
 	var encoded [recordBytes]byte
 	s.file.write(recordOffset(s.slot), r.appendTo(encoded[:0]))
+}
+
+// setRanges copies ranges into the record. If there are more than rangesPerRecord, it extends the last copied range
+// to the end of the last given one.
+func (r *record) setRanges(ranges []spanRange) {
+	copied := copy(r.ranges[:], ranges)
+	r.count = uint64(copied)
+	hasRoomForAll := copied == len(ranges)
+	if hasRoomForAll {
+		return
+	}
+	lastCopied := &r.ranges[copied-1]
+	lastGiven := ranges[len(ranges)-1]
+	lastCopied.lastCycle = lastGiven.lastCycle
+	lastCopied.lastSpan = lastGiven.lastSpan
 }
 
 // Token returns a name by which the next daemon finds the spans of this connection, or "" if the
@@ -91,6 +103,8 @@ func (s *SettlementTracker) Token() string {
 
 // Cycle returns the last cycle that the publisher has entered. It must have entered one.
 func (s *SettlementTracker) Cycle() uint64 { return s.cyclePlusOne.Load() - 1 }
+
+func (s *SettlementTracker) setCycle(cycle uint64) { s.cyclePlusOne.Store(cycle + 1) }
 
 // hasCycle reports whether the publisher has entered a cycle.
 func (s *SettlementTracker) hasCycle() bool { return s.cyclePlusOne.Load() > 0 }
@@ -106,7 +120,7 @@ func (s *SettlementTracker) EnterCycle(cycle uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.endCycle()
-	s.cyclePlusOne.Store(cycle + 1)
+	s.setCycle(cycle)
 	s.save()
 }
 
@@ -120,11 +134,12 @@ func (s *SettlementTracker) endCycle() {
 }
 
 // addRange appends a range to s.openRanges: the spans of the given cycle, which end with number lastSpan. If
-// there are too many ranges, addRange extends the last one instead.
+// there are too many ranges, addRange extends the last one instead. Then the spans of several cycles are settled
+// together, after the last of these cycles.
 func (s *SettlementTracker) addRange(cycle, lastSpan uint64) {
-	maxRanges := rangesPerRecord
-	if s.file != nil {
-		maxRanges = maxOpenRanges // a client must learn of each cycle when it is delivered
+	maxRanges := maxOpenRanges
+	if s.file == nil {
+		maxRanges = maxRangesWithoutRecord
 	}
 	if len(s.openRanges) < maxRanges {
 		s.openRanges = append(s.openRanges, spanRange{firstCycle: cycle, lastCycle: cycle, lastSpan: lastSpan})
@@ -144,7 +159,7 @@ func (s *SettlementTracker) spansBeforeCycle() uint64 {
 }
 
 // Receive adds spans to the number of received spans, also in the recovery file. It must be called before the
-// export interval in which the spans are counted can end, and thus before they can be exported.
+// cycle (one export interval) of the spans can end. So no span can be exported before the file contains it.
 func (s *SettlementTracker) Receive(spans uint64) {
 	if s.file == nil {
 		s.received.Add(spans)
@@ -172,7 +187,8 @@ func (s *SettlementTracker) SettleBefore(cycle uint64) uint64 {
 		s.settled = s.openRanges[0].lastSpan
 		s.openRanges = slices.Delete(s.openRanges, 0, 1)
 	}
-	if s.hasCycle() && s.Cycle() < cycle { // all spans so far are in cycles before the given one
+	isLastCycleSettled := s.hasCycle() && s.Cycle() < cycle
+	if isLastCycleSettled { // its spans are not in s.openRanges, because the publisher has not entered a later cycle
 		s.settled = s.received.Load()
 	}
 	if s.settled != previous {
@@ -181,17 +197,18 @@ func (s *SettlementTracker) SettleBefore(cycle uint64) uint64 {
 	return s.settled
 }
 
-// Close ends the tracker of a client that has disconnected. The client cannot resend its spans, so
-// those that are not delivered yet are counted as lost if this daemon crashes. Close does nothing
-// during a shutdown of the daemon, because clients send such spans to the next daemon.
+// Close ends the tracker of a client that has disconnected. The client cannot resend its spans. If this daemon
+// crashes, the next daemon reports the undelivered ones as lost. Close does nothing during a shutdown of the
+// daemon, because clients resend undelivered spans to the next daemon.
 func (s *SettlementTracker) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.file == nil || s.file.stopping.Load() {
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	// The order matters: a crash between these two lines must not lose the spans from the file.
 	s.countUnsettled()
-	s.file.free(s.slot) // last, so that a crash before this line loses no spans from the file
+	s.file.free(s.slot)
 	s.isClosed = true
 	s.openRanges = nil
 	s.file = nil
