@@ -212,13 +212,13 @@ func (b *buffer) countWrittenSpans(bytesWritten int) (spans int) {
 // of them, in order, with its number of spans. A message that only defines keys is kept if a message after it is kept.
 // b must be complete (sealed).
 func (b *buffer) filterMessages(shouldKeep func(spanCount int) bool) {
-	var definitions []byte   // message that defines keys and is not copied yet
-	keptEnd := b.sealedStart // end of the kept messages, which move to the front
+	var definitions []byte   // last message that defines keys, unless it is copied already
+	keptEnd := b.sealedStart // end of the kept messages, which are copied to the front of the same memory
 	keptSpans := 0
 	for message, spanCount := range b.messages() {
 		definesKeys := spanCount == 0
 		if definesKeys {
-			definitions = message
+			definitions = message // later spans refer only to these definitions, not to earlier ones
 			continue
 		}
 		if !shouldKeep(spanCount) {

@@ -22,10 +22,10 @@ type Client struct {
 	shards []shard // a power of two of them
 	gate   gate
 
-	_              cpu.CacheLinePad
-	senderNotified atomic.Bool // the sender knows that there are spans to send or losses to report
-	_              cpu.CacheLinePad
-	contended      losses // spans refused because all shards were locked
+	_               cpu.CacheLinePad
+	isSendScheduled atomic.Bool // the sender knows that there are spans to send or losses to report
+	_               cpu.CacheLinePad
+	contended       losses // spans refused because all shards were locked
 
 	wake      chan struct{} // signals the sender
 	flushes   chan *flush
@@ -101,28 +101,28 @@ func (c *Client) Publish(batch []Snapshot) bool {
 	}
 	accepted, hasFullBuffer := c.publishToShard(batch)
 	if hasFullBuffer {
-		c.wakeSender()
+		c.wakeSender() // the sender then sends full buffers immediately
 	}
-	c.notifySender()
+	c.scheduleSend() // for spans in other buffers, and refused spans
 	return accepted
 }
 
-// notifySender wakes the goroutine that sends spans, so that it sends the published spans and reports losses. It does
-// nothing if that goroutine has been notified and has not yet collected the spans.
-func (c *Client) notifySender() {
-	if c.senderNotified.Load() { // the common case, and cheaper than Swap
+// scheduleSend makes the sender, the goroutine that sends spans, send all published spans in time, and report losses.
+// It does nothing if that is scheduled already, and the sender has not yet collected the spans.
+func (c *Client) scheduleSend() {
+	if c.isSendScheduled.Load() { // the common case, and cheaper than Swap
 		return
 	}
-	wasNotified := c.senderNotified.Swap(true)
-	if !wasNotified {
-		c.wakeSender()
+	wasScheduled := c.isSendScheduled.Swap(true)
+	if !wasScheduled {
+		c.wakeSender() // the sender then starts a timer
 	}
 }
 
 // refuse counts a batch as refused, without locking a shard.
 func (c *Client) refuse(batch []Snapshot, refusal reason) {
 	c.shard(firstShard()).refused.add(refusal, len(batch))
-	c.notifySender()
+	c.scheduleSend()
 }
 
 // publishToShard adds the batch to one of the client's shards, which are buffers with separate locks. It begins
@@ -149,7 +149,7 @@ func (c *Client) shard(number uint32) *shard {
 }
 
 // firstShard returns a number that selects the shard, a part of the client's buffers, that this goroutine should
-// try first. It is a hash of the address of the goroutine's stack, so a goroutine nearly always gets the same
+// try first. It is a hash of the address of the goroutine's stack. So a goroutine nearly always gets the same
 // shard, whose memory is then in the processor's cache.
 func firstShard() uint32 {
 	const pageBits = 12
@@ -157,7 +157,8 @@ func firstShard() uint32 {
 	var onStack byte
 	page := uint64(uintptr(unsafe.Pointer(&onStack))) >> pageBits
 	hash := page * goldenRatio
-	return uint32(hash >> 40) // the upper bits
+	const lowBits = 40
+	return uint32(hash >> lowBits) // only the upper bits of the product depend on all bits of page
 }
 
 // wakeSender signals the sender, unless a signal is pending already.
@@ -188,9 +189,9 @@ func (c *Client) Flush(ctx context.Context) error {
 	}
 }
 
-// Close makes Publish refuse spans, and sends all buffered spans. It waits a few seconds at most until the daemon has
-// delivered the spans, and then until the daemon has closed the connection. It does not wait for a daemon or a
-// destination that is unavailable. When ctx is done, spans that are not sent count as lost.
+// Close makes Publish refuse spans, and sends all buffered spans. Then it waits in two steps: at most a few seconds
+// until the daemon has delivered the spans, and until the daemon has closed the connection. It does not wait for a
+// daemon or a destination that is unavailable. When ctx is done, spans that are not sent count as lost.
 //
 // Close returns an error if spans were lost, or if the daemon did not close the connection. A second call waits for the
 // first one and returns the same error.
@@ -233,11 +234,11 @@ type Stats struct {
 	// Close, it is the number of spans for which Close did not wait. It is 0 if the daemon does not send
 	// such reports.
 	Unsettled uint64
-	// Unconfirmed is the part of Sent that may have been lost when a daemon was killed: the client did not
-	// store these spans any more, or the next daemon did not know whether they were delivered.
+	// Unconfirmed is the part of Sent that may have been lost when a daemon was killed. The client had already
+	// deleted its copy of these spans, or the next daemon did not know whether they were delivered.
 	Unconfirmed uint64
-	// Ambiguous is the part of Sent that the daemon was sending to a destination when it was killed. These
-	// spans may have arrived, so they are not resent.
+	// Ambiguous is the part of Sent that a daemon was sending to a destination when it was killed. These
+	// spans may have arrived, so the client does not resend them, although it could.
 	Ambiguous uint64
 
 	Connects  uint64 // number of connections on which the daemon sent a welcome

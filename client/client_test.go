@@ -254,7 +254,7 @@ func TestPublish_RefusesInvalid(t *testing.T) {
 	t.Run("every shard locked", func(t *testing.T) {
 		c := open(t, Config{Socket: absent})
 		for i := range c.shards {
-			c.shards[i].lock()
+			c.shards[i].lockByPolling()
 			defer c.shards[i].mu.Unlock()
 		}
 		if c.Publish(sampleBatch(3)) {
@@ -344,7 +344,7 @@ func TestIdle_NoTimerRuns(t *testing.T) {
 	for n := uint64(1); n <= 20; n++ {
 		c.Publish(sampleBatch(1))
 		eventually(t, "one snapshot is sent for its age", func() bool { return d.spansSeen() == n })
-		eventually(t, "the client is disarmed", func() bool { return !c.senderNotified.Load() })
+		eventually(t, "no send is scheduled", func() bool { return !c.isSendScheduled.Load() })
 	}
 }
 

@@ -158,7 +158,7 @@ func bytesOf(t *testing.T, batch []Snapshot) []byte {
 	t.Helper()
 	c := open(t, Config{Socket: t.TempDir() + "/absent", MaxAge: time.Hour})
 	s := &c.shards[0]
-	s.lock()
+	s.lockByPolling()
 	defer s.mu.Unlock()
 	if why, _ := s.encodeBatch(batch); why != noReason || s.buffer == nil {
 		t.Fatal("the batch was refused")

@@ -118,18 +118,18 @@ type keyLabels struct {
 // isPaused reports whether the table is not used for the current buffer, because it found few keys in earlier ones.
 func (t *labelTable) isPaused() bool { return t.buffersToSkip > 0 }
 
-// find returns the number of the labels k in the current buffer. ok is false if the table does not contain k or is
-// paused. Tracers often publish the same sequence of spans again, so find first tries the labels that followed the
-// previous ones last time.
+// find returns the number that the current buffer has assigned to the labels k. ok is false if the table does not
+// contain k or is paused. Tracers often publish the same sequence of spans again. So find first tries the labels that
+// followed the previous labels the last time.
 func (t *labelTable) find(k *Key) (number uint8, ok bool) {
 	if t.isPaused() {
 		return 0, false
 	}
-	number = t.predictedNext[t.lastNumber]
+	number = t.predictedNext[t.lastNumber] // a guess; 0 if the last labels are new
 	ok = t.keys[number].equal(k)
 	if !ok {
-		number = t.numbersByHash[hashLabels(k)]
-		ok = t.keys[number].equal(k) // other labels can have the same hash
+		number = t.numbersByHash[hashLabels(k)] // also a guess, because other labels can have the same hash
+		ok = t.keys[number].equal(k)
 	}
 	if !ok {
 		t.misses++

@@ -190,7 +190,7 @@ func TestClient_Disconnected(t *testing.T) {
 	eventually(t, "no shard holds a buffer", func() bool {
 		held := false
 		for i := range c.shards {
-			c.shards[i].lock()
+			c.shards[i].lockByPolling()
 			held = held || c.shards[i].buffer != nil
 			c.shards[i].mu.Unlock()
 		}

@@ -94,7 +94,7 @@ type spanOutcomes struct {
 // find returns the outcome of the span with the given number. All spans from this one to lastSpanNumber have the same
 // outcome. The first span of a connection has number 1. A span that the daemon has not received has the outcome
 // wire.Resend.
-func (o *spanOutcomes) find(number uint64) (outcome wire.Outcome, lastSpanNumber uint64) {
+func (o spanOutcomes) find(number uint64) (outcome wire.Outcome, lastSpanNumber uint64) {
 	if number <= o.settled {
 		return wire.Settled, o.settled
 	}
@@ -110,7 +110,7 @@ func (o *spanOutcomes) find(number uint64) (outcome wire.Outcome, lastSpanNumber
 type countsByOutcome [wire.Resend + 1]uint64
 
 // countUpTo counts the spans with the numbers from 1 to last by their outcome.
-func (o *spanOutcomes) countUpTo(last uint64) (counts countsByOutcome) {
+func (o spanOutcomes) countUpTo(last uint64) (counts countsByOutcome) {
 	counted := uint64(0)
 	for counted < last {
 		outcome, lastOfOutcome := o.find(counted + 1)
@@ -128,18 +128,19 @@ type outcomeCounts struct{ resend, ambiguous, lost uint64 }
 // spans that reached no destination. It returns how many sent spans must be resent, may have reached a destination
 // (ambiguous), or are lost because their buffer was freed and they cannot be resent.
 func (s *sentBuffers) keepUndelivered(outcomes spanOutcomes) outcomeCounts {
-	freed := outcomes.countUpTo(s.lastFreedSpan(outcomes.sent)) // spans of buffers that s has freed
-	stored := s.removeDelivered(&outcomes)                      // sent spans of the other buffers
+	lastFreed := s.lastFreedSpan(outcomes.sent)
+	freed := outcomes.countUpTo(lastFreed) // spans whose buffers were freed before
+	stored := s.removeDelivered(outcomes)  // sent spans of the buffers in s
 	return outcomeCounts{
 		resend:    stored[wire.Resend],
 		ambiguous: stored[wire.Ambiguous] + freed[wire.Ambiguous],
-		lost:      freed[wire.Resend], // no longer stored
+		lost:      freed[wire.Resend], // they should be resent, but their buffers do not exist any more
 	}
 }
 
-// removeDelivered removes the messages that must not be resent from all buffers, and releases buffers that are empty
-// then. It returns the numbers of sent spans that the buffers contained, by outcome.
-func (s *sentBuffers) removeDelivered(outcomes *spanOutcomes) (counts countsByOutcome) {
+// removeDelivered removes the messages that must not be resent from all buffers, and then releases empty buffers. It
+// counts all sent spans that were in the buffers before, by outcome.
+func (s *sentBuffers) removeDelivered(outcomes spanOutcomes) (counts countsByOutcome) {
 	remaining := s.buffers[:0]
 	for _, b := range s.buffers {
 		b.removeDelivered(outcomes, &counts)
@@ -168,7 +169,7 @@ func (b *buffer) spansBefore() uint64 { return b.lastSpanNumber - uint64(b.spanC
 // removeDelivered removes the messages from b that must not be resent. It decides that by the outcome of the last
 // span in each message. It keeps messages that were not sent completely. It adds the number of spans in each sent
 // message to counts.
-func (b *buffer) removeDelivered(outcomes *spanOutcomes, counts *countsByOutcome) {
+func (b *buffer) removeDelivered(outcomes spanOutcomes, counts *countsByOutcome) {
 	lastSpanNumber := b.spansBefore()
 	b.filterMessages(func(spanCount int) (shouldKeep bool) {
 		lastSpanNumber += uint64(spanCount)
@@ -189,15 +190,15 @@ func (conn *connection) supportsRecovery() bool {
 }
 
 // handleUnsettled handles the sent spans of an ended connection that the daemon has reported neither as delivered nor
-// as lost. If the client has closed the connection, they remain unsettled. If the next daemon can report their outcome,
-// handleUnsettled stores the connection in s.unresolvedConn. Otherwise, it calls dropUnsettled.
+// as lost. If the client has closed the connection, Stats.Unsettled contains them from now on. If the next daemon can
+// report their outcome, handleUnsettled stores the connection in s.unresolvedConn. Otherwise, it calls dropUnsettled.
 func (s *sender) handleUnsettled(conn *connection) {
 	sent := conn.sent.Load()
 	unsettled := conn.unsettled()
-	hasClientClosed := s.sentByeOn == conn
+	hasClientClosed := s.sentByeOn == conn // a bye is the last message of the client
 	switch {
 	case hasClientClosed:
-		s.requeueUnsent(sent)
+		s.requeueOnlyUnsent(sent)
 	case unsettled > 0 && conn.isKnownToNextDaemon():
 		s.unresolvedConn = conn
 	default:
@@ -205,15 +206,15 @@ func (s *sender) handleUnsettled(conn *connection) {
 	}
 }
 
-// dropUnsettled removes the sent spans of an ended connection whose outcome will never be known. Unsettled spans count
-// as lost if the daemon has crashed, and as delivered if it has shut down gracefully. If the time of Close is over,
-// Stats.Unsettled remains the number of these spans.
+// dropUnsettled removes the sent spans of an ended connection whose outcome will never be known. The unsettled ones
+// count as lost if the daemon has crashed. Otherwise the daemon has delivered them, and Stats.Sent contains them
+// already.
 func (s *sender) dropUnsettled(conn *connection, sent, unsettled uint64) {
 	hasCloseTimedOut := s.client.ctx.Err() != nil
 	if !hasCloseTimedOut {
-		conn.recordSettled(sent)
+		conn.recordSettled(sent) // Stats.Unsettled must not include these spans any more
 	}
-	s.requeueUnsent(sent)
+	s.requeueOnlyUnsent(sent)
 	if conn.hasCrashed() {
 		s.countOutcomes(outcomeCounts{lost: unsettled})
 	}
@@ -236,18 +237,19 @@ func (s *sender) applyOutcomes(outcomes []uint64) {
 	}
 	s.unresolvedConn = nil
 	sent := conn.sent.Load()
-	unsettled := conn.unsettled()
-	conn.recordSettled(sent) // Stats.Unsettled must not include these spans any more
-	if len(outcomes) == 0 {
-		s.requeueUnsent(sent)
-		isGraceful := conn.saidBye()
-		if !isGraceful {
-			s.countOutcomes(outcomeCounts{lost: unsettled})
-		}
+	unsettled := conn.unsettled() // before the next line sets it to 0
+	conn.recordSettled(sent)      // Stats.Unsettled must not include these spans any more
+	if len(outcomes) > 0 {
+		settled := sent - unsettled
+		counts := s.requeueUndelivered(spanOutcomes{sent: sent, settled: settled, unsettledOutcomes: outcomes})
+		s.countOutcomes(counts)
 		return
 	}
-	counts := s.requeue(spanOutcomes{sent: sent, settled: sent - unsettled, unsettledOutcomes: outcomes})
-	s.countOutcomes(counts)
+	s.requeueOnlyUnsent(sent)
+	isGraceful := conn.saidBye()
+	if !isGraceful {
+		s.countOutcomes(outcomeCounts{lost: unsettled})
+	}
 }
 
 // limitSentBuffers sets the maximum number of sent buffers that are kept for resending. It is 0 if the next daemon
@@ -259,17 +261,17 @@ func (s *sender) limitSentBuffers(conn *connection) {
 	}
 }
 
-// requeueUnsent moves the spans of a partly sent buffer that were not sent back to s.pending, and removes all sent
+// requeueOnlyUnsent moves the spans of a partly sent buffer that were not sent back to s.pending, and drops all sent
 // spans from s.sentBuffers. sent is the number of spans that the connection has sent.
-func (s *sender) requeueUnsent(sent uint64) {
-	s.requeue(spanOutcomes{sent: sent, settled: sent})
+func (s *sender) requeueOnlyUnsent(sent uint64) {
+	s.requeueUndelivered(spanOutcomes{sent: sent, settled: sent})
 }
 
-// requeue moves the spans that were not sent or must be resent from s.sentBuffers to the front of s.pending, and drops
-// all others. It returns the number of sent spans for each outcome.
-func (s *sender) requeue(outcomes spanOutcomes) outcomeCounts {
+// requeueUndelivered moves the spans that were not sent or must be resent from s.sentBuffers to the front of s.pending,
+// and drops all others. It returns the number of sent spans for each outcome.
+func (s *sender) requeueUndelivered(outcomes spanOutcomes) outcomeCounts {
 	counts := s.sentBuffers.keepUndelivered(outcomes)
-	s.client.sent.Add(-counts.resend) // they are counted when they are resent
+	s.client.sent.Add(-counts.resend) // subtracts them, because they are counted again when they are resent
 	s.pending = slices.Insert(s.pending, 0, s.sentBuffers.buffers...)
 	s.sentBuffers.buffers = s.sentBuffers.buffers[:0]
 	return counts

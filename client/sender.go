@@ -62,13 +62,14 @@ func (s *sender) run() {
 	s.finish()
 }
 
-// connect tries to connect to the daemon until it succeeds. After a call of Close, it returns nil if there is nothing
-// to send. It then also returns nil when an attempt fails, unless the daemon has asked the client to try again later.
+// connect tries to connect to the daemon until it succeeds. After a call of Close, it makes only one more attempt and
+// returns nil if that fails, unless the daemon has asked the client to try again later. If there is nothing to send
+// after a call of Close, connect makes no attempt and returns nil.
 func (s *sender) connect() *connection {
 	for {
-		isClosing := s.client.isClosing.Load()
+		isClosing := s.client.isClosing.Load() // read before the attempt, so that one follows each call of Close
 		if isClosing {
-			s.collectAllBuffers()
+			s.collectAllBuffers() // so that needsConnection considers all published spans
 			if !s.needsConnection() {
 				return nil
 			}
@@ -79,7 +80,8 @@ func (s *sender) connect() *connection {
 			return conn
 		}
 		s.logUnavailable(err)
-		if isClosing && !s.shouldRetryOnClose(err) {
+		isLastAttempt := isClosing && !s.shouldRetryOnClose(err)
+		if isLastAttempt {
 			return nil
 		}
 		s.refuseSpansIfAwayTooLong()
@@ -113,8 +115,8 @@ func (s *sender) shouldRetryOnClose(err error) bool {
 	return isPending && s.client.ctx.Err() == nil
 }
 
-// pause waits before the next attempt to connect. A call of Close ends the wait early. If isClosing is true, Close was
-// called before, and only the end of its context does so.
+// pause waits before the next attempt to connect. It returns early when Close is called. If isClosing is true, Close was
+// called before the pause, which then returns early when the context of that call ends.
 func (s *sender) pause(isClosing bool) {
 	var wakeUp <-chan struct{} = s.client.closing
 	if isClosing {
@@ -170,8 +172,9 @@ func (s *sender) disconnect(conn *connection) {
 	s.client.config.Logger.Info("disconnected from spanstatsd", slog.Any("reason", conn.endReason))
 }
 
-// awaitLastMessage waits after a failed write until the client has read the last message of the daemon, and at most
-// for byeTimeout. The last message is a bye if the daemon has shut down gracefully.
+// awaitLastMessage is called after a failed write. It waits until the goroutine that reads from conn has read the
+// last message of the daemon and has ended, and at most for byeTimeout. The last message is a bye if the daemon has
+// shut down gracefully.
 func (s *sender) awaitLastMessage(conn *connection) {
 	select {
 	case <-conn.ended:
@@ -204,7 +207,7 @@ func (s *sender) serve(conn *connection) (isFinished bool) {
 
 // sendFullBuffers sends the full buffers. If other buffers contain snapshots, it starts the timer for sending them.
 func (s *sender) sendFullBuffers(conn *connection) error {
-	if s.client.senderNotified.Load() && !s.isTimerSet {
+	if s.client.isSendScheduled.Load() && !s.isTimerSet {
 		s.isTimerSet = true
 		s.flushTimer.Reset(s.schedule.wait(time.Now()))
 	}
@@ -230,12 +233,11 @@ func (s *sender) sendAllBuffers(conn *connection) error {
 // collectAllBuffers moves the buffers of all shards to s.pending, full or not. The shards then contain no strings of the
 // application.
 func (s *sender) collectAllBuffers() {
-	// This must come first, so that a publisher wakes the sender again if it adds snapshots to a shard that was
-	// collected.
-	s.client.senderNotified.Store(false)
+	// Publishers schedule another send for spans that they add to a shard after the loop below has passed it.
+	s.client.isSendScheduled.Store(false)
 	for i := range s.client.shards {
 		shard := &s.client.shards[i]
-		shard.lock()
+		shard.lockByPolling()
 		shard.submitBuffer()
 		shard.mu.Unlock()
 	}
@@ -364,8 +366,8 @@ func (s *sender) awaitClosed(conn *connection, hasTimedOut bool) {
 // already reported the outcome of all spans, or if resending is disabled. hasTimedOut is true if there is no response
 // within settleTimeout. awaitOutcomes returns an error if it can't send the request, or if the context of Close is done.
 func (s *sender) awaitOutcomes(conn *connection) (hasTimedOut bool, err error) {
-	canResend := s.sentBuffers.maxBuffers > 0
-	if !canResend || conn.unsettled() == 0 {
+	isResendingEnabled := s.sentBuffers.maxBuffers > 0
+	if !isResendingEnabled || conn.unsettled() == 0 {
 		return false, nil
 	}
 	ctx, cancel := context.WithTimeout(s.client.ctx, settleTimeout)
@@ -376,7 +378,7 @@ func (s *sender) awaitOutcomes(conn *connection) (hasTimedOut bool, err error) {
 	}
 	select {
 	case <-f.result:
-	case <-conn.ended: // the next write fails
+	case <-conn.ended: // no error, because the bye that the caller writes next fails
 	case <-ctx.Done():
 		hasTimedOut = true
 	}
@@ -387,7 +389,7 @@ func (s *sender) awaitOutcomes(conn *connection) (hasTimedOut bool, err error) {
 func (s *sender) finish() {
 	s.collectAllBuffers()
 	if s.unresolvedConn != nil {
-		s.requeueUnsent(s.unresolvedConn.sent.Load())
+		s.requeueOnlyUnsent(s.unresolvedConn.sent.Load())
 	}
 	s.sentBuffers.freeAll()
 	s.logUnsettled()

@@ -12,14 +12,14 @@ import (
 // shard encodes the snapshots of publishers. There are several, so that publishers on different processors rarely
 // contend for the same one.
 type shard struct {
-	mu sync.Mutex // publishers use TryLock only, and the sender uses lock
+	mu sync.Mutex // publishers use TryLock only, and the sender uses lockByPolling
 
 	pool *pool
 	gate *gate
 
 	buffer        *buffer    // buffer to append to, or nil
 	filled        bufferList // buffers that the current batch has filled, oldest first
-	rejectedSpans int        // number of spans of the last batch that found no free buffer; 0 if one was free since
+	rejectedSpans int        // length of the last batch that found no free buffer; 0 if one was free since
 
 	// Numbers of the keys that buffer defines. Each table finds them by another property of the key.
 	numbersByBytes  keyTable
@@ -34,9 +34,9 @@ type shard struct {
 	_ cpu.CacheLinePad
 }
 
-// lock locks the shard by polling, for the goroutine that sends buffers. It does not wait for the mutex: if it did,
-// a publisher that unlocks the mutex would have to make a system call to wake it up.
-func (s *shard) lock() {
+// lockByPolling locks s.mu, for the goroutine that sends buffers. It does not wait for the mutex: if it did, a
+// publisher that unlocks the mutex would have to make a system call to wake it up.
+func (s *shard) lockByPolling() {
 	const attemptsBeforeSleep = 16
 	const pollInterval = 20 * time.Microsecond
 	for attempt := 0; !s.mu.TryLock(); attempt++ {
@@ -64,8 +64,8 @@ func (s *shard) publish(batch []Snapshot) (accepted, hasFullBuffer bool) {
 func (s *shard) encodeBatch(batch []Snapshot) (refusal reason, hasSubmitted bool) {
 	// The gate is checked while the shard is locked, so that no snapshots are added after the sender has closed the
 	// gate and then taken the buffer of the shard.
-	if refusal := s.gate.closedReason(); refusal != noReason {
-		return refusal, false
+	if closedReason := s.gate.closedReason(); closedReason != noReason {
+		return closedReason, false
 	}
 	if s.isProbablyTooLarge(len(batch)) {
 		return bufferFull, false
@@ -81,9 +81,10 @@ func (s *shard) encodeBatch(batch []Snapshot) (refusal reason, hasSubmitted bool
 		return noReason, s.submitFilled()
 	}
 	if refusal == bufferFull {
-		s.rejectedSpans = len(batch)
+		s.rejectedSpans = len(batch) // for isProbablyTooLarge
 	}
-	return refusal, s.rollBack(firstBuffer, stateBefore)
+	hasSubmitted = s.rollBack(firstBuffer, stateBefore) // can submit firstBuffer with the spans of earlier batches
+	return refusal, hasSubmitted
 }
 
 // isProbablyTooLarge reports whether a batch with the given number of spans is not worth encoding: no buffer is free,
@@ -157,9 +158,9 @@ func (s *shard) appendSnapshot(snapshot *Snapshot) bool {
 // buffer contains the key already, the span only refers to its number. appendPreEncoded returns false if the span does
 // not fit.
 func (s *shard) appendPreEncoded(snapshot *Snapshot, key *EncodedKey) bool {
-	slot := &s.numbersByID[key.id%tableSlots] // can contain the number of another key
-	isInBuffer := slot.id == key.id
-	if isInBuffer {
+	slot := &s.numbersByID[key.id%tableSlots] // the only possible slot for this key; it can contain another key
+	isInBuffer := slot.id == key.id           // startBuffer clears all slots, so they describe the current buffer
+	if isInBuffer {                           // appendSnapshot has checked that a span without its key fits
 		s.buffer.appendWithNumber(snapshot, slot.number)
 		return true
 	}
@@ -173,8 +174,8 @@ func (s *shard) appendPreEncoded(snapshot *Snapshot, key *EncodedKey) bool {
 	return true
 }
 
-// encodeAndAppend encodes the key of a span, its labels, and appends the span to the current buffer. If the buffer
-// assigns a number to the key, encodeAndAppend stores it, so that the next span with an equal key need not encode it. It
+// encodeAndAppend encodes the labels of a span (its key) and appends the span to the current buffer. If the buffer
+// assigns a number to the labels, encodeAndAppend stores this number for the next span with the same labels. It
 // returns false if the span does not fit.
 func (s *shard) encodeAndAppend(snapshot *Snapshot) bool {
 	key := &snapshot.Key
@@ -231,7 +232,7 @@ func (s *shard) findOrDefineKey(encodedKey []byte) (number uint32, hasNumber boo
 	}
 	number = b.defineKey(encodedKey)
 	keyStart := len(b.definitions) - len(encodedKey) // defineKey has appended the key
-	*slot = keySlot{
+	*slot = keySlot{                                 // the empty slot for this key
 		hash: hash, offset: uint16(keyStart), size: uint16(len(encodedKey)), number: uint16(number),
 	}
 	return number, true
@@ -241,8 +242,8 @@ func (s *shard) findOrDefineKey(encodedKey []byte) (number uint32, hasNumber boo
 // s.filled, whose buffers are sent after the whole batch is encoded. If there is no empty buffer, it changes nothing and
 // returns the reason.
 func (s *shard) startBuffer() reason {
-	usedBuffers := s.filled.length + 1
-	if usedBuffers == len(s.pool.buffers) {
+	buffersOfBatch := s.filled.length + 1 // with the current buffer
+	if buffersOfBatch == len(s.pool.buffers) {
 		return tooLarge // the batch needs more than all buffers
 	}
 	emptyBuffer := s.pool.take()
@@ -276,20 +277,21 @@ func (s *shard) submitFilled() bool {
 	return true
 }
 
-// rollBack removes the spans of a batch that does not fit completely. firstBuffer is the buffer that the batch began
-// in, or nil, and stateBefore is its state before the batch. rollBack returns true if it passes firstBuffer to the
-// sender.
+// rollBack removes the spans of a batch that does not fit completely. firstBuffer is the buffer in which the batch
+// began, or nil if there was none, and stateBefore is its state before the batch. If the batch has taken more buffers,
+// rollBack releases them and passes firstBuffer to the sender. It returns true if it passes firstBuffer.
 func (s *shard) rollBack(firstBuffer *buffer, stateBefore bufferState) (hasSubmitted bool) {
 	if firstBuffer != nil {
 		firstBuffer.restore(stateBefore)
 	}
-	if s.buffer == firstBuffer { // the batch has taken no other buffers
+	hasTakenMore := s.buffer != firstBuffer
+	if !hasTakenMore {
 		return false
 	}
 	s.releaseBuffersExcept(firstBuffer)
-	// Nothing more can be appended to firstBuffer, because the tables with the numbers of its keys were cleared.
+	// No more spans can be appended to firstBuffer, because startBuffer has cleared the tables of its key numbers.
 	s.buffer = firstBuffer
-	return s.submitBuffer()
+	return s.submitBuffer() // false if firstBuffer is nil
 }
 
 // releaseBuffersExcept releases the current buffer and the buffers that the batch has filled, without firstBuffer.
