@@ -120,9 +120,9 @@ func (d *Decoder) beginSpan(kind spantable.Kind) *spantable.Span {
 	return s
 }
 
-// endTrace completes trace, the group of spans of one trace, and appends it to the table. If the spans contain the
-// origin and the sampling priority of the trace, endTrace copies them; in formats before v1, also the trace ID. The
-// decoder must be at the end of the trace.
+// endTrace completes trace, the group of spans of one trace, and appends it to the table. It sets the origin and the
+// sampling priority of the trace, if tags of its spans contain them. In formats before v1, it also sets the trace ID.
+// The decoder must be at the end of the trace.
 func (d *Decoder) endTrace(trace spantable.Group) {
 	spanTags := &d.traceTags
 	if spanTags.origin.Len != 0 {
@@ -213,6 +213,9 @@ const (
 	labelEmptyName    // name of a tag is an empty string that is not the first of a v0.5 dictionary
 	TraceLabels       // number of these labels, including spantable.Other
 )
+
+// isTraceLabel reports whether l is one of these labels.
+func isTraceLabel(l spantable.Label) bool { return l < TraceLabels }
 
 // TraceTags are the names of these tags, by label.
 var TraceTags = [TraceLabels]string{

@@ -222,9 +222,9 @@ func (d *Decoder) readTagCount(f field) int {
 	return d.Map()
 }
 
-// checkTagMapOrder checks the order of the maps of tags in a span. It must be called with each of these fields when
-// it is read. It rejects the payload if a field is repeated, or if the fields are not in the order meta, metrics,
-// meta_struct: the Datadog agent might then use another value of a tag than the daemon.
+// checkTagMapOrder must be called for each field of a span that is a map of tags. It rejects the payload if a field is
+// repeated, or if the fields are not in the order meta, metrics, meta_struct: the Datadog agent might then use another
+// value of a tag than the daemon.
 func (d *Decoder) checkTagMapOrder(f field) {
 	isInOrder := f > d.lastTagMap // constants of type field are in the required order
 	if !isInOrder {

@@ -19,8 +19,8 @@ type stringTable struct {
 	slots []uint32
 	seed  maphash.Seed
 
-	// hasLaterEmpty is set if the empty string of a v0.5 dictionary is not its first string.
-	hasLaterEmpty bool
+	// hasMisplacedEmpty is set if the empty string of a v0.5 dictionary is not its first string.
+	hasMisplacedEmpty bool
 }
 
 // initialSlots is the initial size of the hash table.
@@ -29,7 +29,7 @@ const initialSlots = 256
 func (s *stringTable) reset() {
 	s.texts = s.texts[:0]
 	s.labels = s.labels[:0]
-	s.hasLaterEmpty = false
+	s.hasMisplacedEmpty = false
 }
 
 // resetSlots empties the hash table, which only the v1 format uses.

@@ -26,14 +26,19 @@ func (d *Decoder) readTags(s *spantable.Span, count int, kind spantable.ValueTyp
 			d.readAnyTag(kind)
 			unread--
 		}
-		if len(t.Tags) > t.Limits.Tags {
-			t.Fail(spantable.ErrTooMuch)
-			d.Fail()
-		}
+		d.checkTagLimit()
 	}
-	s.TagEnd = uint32(len(t.Tags))
+	s.TagEnd = uint32(len(t.Tags)) // beginSpan has set s.TagStart
 	if !d.Failed() {
 		d.applyTags(s, t.Tags[firstNew:])
+	}
+}
+
+// checkTagLimit stops the decoder with ErrTooMuch if the table has too many tags.
+func (d *Decoder) checkTagLimit() {
+	if len(d.table.Tags) > d.table.Limits.Tags {
+		d.table.Fail(spantable.ErrTooMuch)
+		d.Fail()
 	}
 }
 
@@ -47,7 +52,7 @@ func (d *Decoder) reserveTags(count int) {
 }
 
 // readCommonTags is a fast path that reads up to n tags. It stops at the first tag that is not in the
-// most common encoding, and returns the number of tags that are left.
+// most common encoding, and returns how many of the n tags it has not read.
 func (d *Decoder) readCommonTags(kind spantable.ValueType, n int) (unread int) {
 	pos := d.Pos()
 	switch {
@@ -70,8 +75,7 @@ func (d *Decoder) applyTags(s *spantable.Span, tags []spantable.Tag) {
 		if tag.HasText() {
 			d.countText(tag.Text().Len)
 		}
-		isTraceTag := tag.Label < TraceLabels // such as the sampling priority or the span kind
-		if isTraceTag && d.format != FormatV1 {
+		if isTraceLabel(tag.Label) && d.format != FormatV1 {
 			d.applyTraceTag(s, tag)
 		}
 	}

@@ -22,34 +22,38 @@ func (d v05) readPayload() {
 }
 
 // readDictionary reads the dictionary, the list of all strings in the payload, and finds the labels of the
-// strings that are names of tags. It rejects the payload if such a name or an empty string occurs twice.
+// strings that are names of tags. It rejects the payload if such a name or an empty string occurs twice. The empty
+// string is usually the first one.
 func (d v05) readDictionary() {
 	var seen spantable.LabelSet
 	for n := d.Array(); n > 0 && !d.Failed(); n-- {
 		text := d.readInlineText()
 		isFirst := len(d.strings.texts) == 0
-		if text.Len == 0 && !isFirst {
-			d.addLaterEmpty(text)
+		isMisplacedEmpty := text.Len == 0 && !isFirst
+		if isMisplacedEmpty {
+			d.addMisplacedEmpty(text)
 			continue
 		}
 		label := d.names.Find(bytesOf(d.body, text))
 		isTagName := label != spantable.Other
 		if isTagName && seen.Has(label) {
 			d.Fail()
+			return
 		}
 		seen.Add(label)
 		d.addString(text, label)
 	}
 }
 
-// addLaterEmpty adds an empty string that is not the first string of the dictionary. It rejects the payload if
-// the dictionary already has an empty string. Versions of the Datadog agent differ in how they read such a string.
-func (d v05) addLaterEmpty(empty spantable.Text) {
+// addMisplacedEmpty adds an empty string that is not the first string of the dictionary. It rejects the payload if
+// the dictionary already has an empty string.
+func (d v05) addMisplacedEmpty(empty spantable.Text) {
 	isFirstEmpty := d.strings.texts[0].Len == 0
-	if isFirstEmpty || d.strings.hasLaterEmpty {
+	if isFirstEmpty || d.strings.hasMisplacedEmpty {
 		d.Fail()
+		return
 	}
-	d.strings.hasLaterEmpty = true
+	d.strings.hasMisplacedEmpty = true
 	d.addString(empty, labelEmptyName)
 }
 
@@ -64,15 +68,13 @@ func (d v05) readSpan() {
 	}
 	d.Seek(pos)
 	d.traceTags.keepRootPriority(s.Parent)
-	if d.strings.hasLaterEmpty {
+	if d.strings.hasMisplacedEmpty { // versions of the agent differ in how they read this string
 		d.checkEmptyStrings(s)
 	}
 }
 
 // checkEmptyStrings rejects the payload if the service, name or resource of the span s, or the name or value
-// of a stored tag, is empty. It is called only if the dictionary contains an empty string that is not its
-// first string: versions of the Datadog agent differ in how they read that. An empty type is accepted, but marked
-// with s.HasUnknownType.
+// of a stored tag, is empty. It accepts an empty type, but sets s.HasUnknownType.
 func (d v05) checkEmptyStrings(s *spantable.Span) {
 	if s.Service.Len == 0 || s.Name.Len == 0 || s.Resource.Len == 0 {
 		d.Fail()

@@ -115,8 +115,8 @@ func (d v07) readSpan() {
 	if d.SkipNil() {
 		return
 	}
-	earlier := d.traceTags.processTags
+	ofEarlierSpans := d.traceTags.processTags
 	d.traceTags.processTags = processTags{}
-	d.readSpanMap()
-	d.traceTags.processTags.overrideWith(&earlier)
+	d.readSpanMap() // sets the process tags to those of this span
+	d.traceTags.processTags.overrideWith(&ofEarlierSpans)
 }

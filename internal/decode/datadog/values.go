@@ -27,7 +27,7 @@ func (d *Decoder) readText(pos int) (t spantable.Text, next int) {
 			return d.strings.texts[index], end
 		}
 	}
-	// The encoding is less common, or invalid.
+	// The encoding is less common, such as a string in v1, or invalid.
 	d.Seek(pos)
 	t = d.readAnyText()
 	return t, d.Pos()

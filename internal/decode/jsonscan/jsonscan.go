@@ -73,20 +73,20 @@ func (s *Scanner) Enter() {
 func (s *Scanner) NextElement(closer byte) bool {
 	isFirst := s.isFirst
 	s.isFirst = false
-	next := s.Peek() // 0 at the end of the input
-	if next == closer {
+	next := s.Peek()
+	isEndOfInput := next == 0
+	switch {
+	case next == closer:
 		s.Pos++
 		return false
-	}
-	if isFirst && next != 0 {
+	case isFirst && !isEndOfInput: // no comma precedes the first element
 		return true
+	case next == ',':
+		s.Pos++
+		return true // after a trailing comma, reading the element fails
 	}
-	if next != ',' {
-		s.Fail(ErrSyntax)
-		return false
-	}
-	s.Pos++
-	return true // after a trailing comma, reading the element fails
+	s.Fail(ErrSyntax)
+	return false
 }
 
 // Accept reads the given text if it comes next. It returns false if it has read nothing.
@@ -157,34 +157,40 @@ func ParseInteger(text []byte) (n uint64, ok bool) {
 	return uint64(int64(float)), true
 }
 
-// SkipValue skips a value of any nesting depth. It stores temporary data after the content of buf. Like append, it
-// returns buf, in new memory if its capacity was too small; the content is unchanged.
+// SkipValue skips a value of any nesting depth. It uses the unused capacity of buf as a stack. It returns buf with the
+// same content, but with a larger capacity if the stack needed it.
 func (s *Scanner) SkipValue(buf []byte) []byte {
-	bufLen := len(buf)
-	closers := buf // after bufLen, the closing brackets of the open arrays and objects, the innermost last
+	emptyLen := len(buf)
+	stack := buf // after emptyLen, the closing brackets of the open arrays and objects, the innermost last
 	for {
 		switch firstByte := s.Peek(); firstByte {
 		case '{':
 			s.Enter()
-			closers = append(closers, '}')
+			stack = append(stack, '}')
 		case '[':
 			s.Enter()
-			closers = append(closers, ']')
+			stack = append(stack, ']')
 		default:
 			s.skipScalar(firstByte)
 		}
-		for len(closers) > bufLen {
-			hasNext := s.nextElementOrMember(closers[len(closers)-1])
-			if hasNext {
-				break
-			}
-			closers = closers[:len(closers)-1] // the innermost array or object has ended
-		}
-		isComplete := len(closers) == bufLen
-		if isComplete {
-			return closers
+		stack = s.moveToNextValue(stack, emptyLen)
+		if len(stack) == emptyLen {
+			return stack
 		}
 	}
+}
+
+// moveToNextValue moves to the next value in the innermost array or object that has one. It removes those that have
+// ended from the stack of SkipValue, and returns the stack.
+func (s *Scanner) moveToNextValue(stack []byte, emptyLen int) []byte {
+	for len(stack) > emptyLen {
+		innermost := len(stack) - 1
+		if s.nextElementOrMember(stack[innermost]) {
+			break
+		}
+		stack = stack[:innermost]
+	}
+	return stack
 }
 
 // nextElementOrMember moves to the next value in an array or object, like NextElement. In an object, it also reads
@@ -323,19 +329,22 @@ func plainLen(b []byte) int {
 const eachByte = 0x0101010101010101
 
 // markSpecial sets the high bit of the first byte of word that does not represent itself in a string. It clears the
-// bits before it. The result is 0 if all eight bytes represent themselves.
+// bits before it. The result is 0 if all eight bytes represent themselves. High bits after the first are meaningless.
 func markSpecial(word uint64) uint64 {
 	const highBits = 0x80 * eachByte
 	notASCII := word // bytes with a high bit
 	return (notASCII | markBytes(word, '"') | markBytes(word, '\\') | markBytesBelow(word, ' ')) & highBits
 }
 
-// markBytes sets the high bit of the first byte of word that equals c. If word contains only ASCII characters
-// other than c, no high bit is set.
-func markBytes(word uint64, c byte) uint64 { return markBytesBelow(word^uint64(c)*eachByte, 1) }
+// markBytes sets the high bit of the first byte of word that equals c, if all bytes before it are ASCII characters.
+func markBytes(word uint64, c byte) uint64 {
+	differences := word ^ uint64(c)*eachByte // 0 in each byte that equals c
+	return markBytesBelow(differences, 1)
+}
 
-// markBytesBelow sets the high bit of the first byte of word that is less than limit. If word contains only ASCII
-// characters that are not less, no high bit is set.
+// markBytesBelow sets the high bit of the first byte of word that is less than limit, if all bytes before it are ASCII
+// characters. It subtracts limit from each byte: the first negative difference sets the high bit, and borrows from the
+// next byte.
 func markBytesBelow(word uint64, limit byte) uint64 { return word - uint64(limit)*eachByte }
 
 // isPlainByte reports whether a byte of a string is an ASCII character that represents itself.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
@@ -41,8 +42,9 @@ func (r *Request) readCommonAttributes(b []byte, pos int, tag byte, names *spant
 		if value[0] != byte(keyValueValue) || int(value[1]) != len(value)-2 {
 			break
 		}
-		t, ok := readCommonValue(value[2:], pos+2+len(keyValue))
-		if !ok {
+		valueEnd, valueLen := pos+2+size, int(value[1])
+		t, isCommon := readCommonValue(b[:valueEnd], valueEnd-valueLen)
+		if !isCommon {
 			break
 		}
 		isSure := false
@@ -62,30 +64,29 @@ func (r *Request) readCommonAttributes(b []byte, pos int, tag byte, names *spant
 	return pos
 }
 
-// readCommonValue is a fast path of readValue for texts, numbers and booleans. b contains an AnyValue
-// message of at least two bytes, which ends at position bodyEnd of the request body. The result is a
-// tag with the value. isCommon is false if the message must be read with readValue.
-func readCommonValue(b []byte, bodyEnd int) (t spantable.Tag, isCommon bool) {
+// readCommonValue is a fast path of readValue for an AnyValue message in b[pos:] that contains one text, number or
+// boolean. The message must have at least two bytes. isCommon is false if readValue must read it instead.
+func readCommonValue(b []byte, pos int) (t spantable.Tag, isCommon bool) {
 	const (
 		textHeaderLen = 2     // protobuf tag and length, one byte each
 		doubleLen     = 1 + 8 // protobuf tag and value
 	)
-	switch uint32(b[0]) {
+	message := b[pos:]
+	switch uint32(message[0]) {
 	case valueText:
-		textLen := len(b) - textHeaderLen
-		text := textBetween(bodyEnd-textLen, bodyEnd)
-		isCommon = int(b[1]) == textLen // otherwise, the length has several bytes, or is invalid
+		text := textBetween(pos+textHeaderLen, len(b))
+		isCommon = uint32(message[1]) == text.Len // otherwise, the length has several bytes, or is invalid
 		return textTag(text), isCommon
 	case valueInt:
-		n, next := readVarint(b, 1)
-		isCommon = next == len(b)
+		n, next := readVarint(message, 1)
+		isCommon = next == len(message)
 		return spantable.Tag{Type: spantable.TypeInteger, Bits: n}, isCommon
 	case valueBool:
-		isCommon = len(b) == 2 && b[1] <= 1
-		return spantable.Tag{Type: spantable.TypeBool, Bits: uint64(b[1])}, isCommon
+		isCommon = len(message) == 2 && message[1] <= 1
+		return spantable.Tag{Type: spantable.TypeBool, Bits: uint64(message[1])}, isCommon
 	case valueDouble:
-		if len(b) == doubleLen {
-			bits := binary.LittleEndian.Uint64(b[1:])
+		if len(message) == doubleLen {
+			bits := binary.LittleEndian.Uint64(message[1:])
 			return spantable.Tag{Type: spantable.TypeNumber, Bits: bits}, true
 		}
 	}
@@ -186,13 +187,16 @@ func (r *Request) readAttributes(message spantable.Text, attributeTag, entityTag
 	b := r.Body[:end]
 	for pos := int(message.Start); pos < len(b) && r.Err() == nil; {
 		f, next := readField(b, pos)
-		switch {
-		case next == 0:
+		isValid := next != 0
+		if isValid && f.tag == entityTag {
+			isValid = isValidMessage(b[:next], f.start, messageEntity)
+		}
+		if !isValid {
 			r.Fail(ErrUnparsable)
-		case f.tag == attributeTag:
+			return
+		}
+		if f.tag == attributeTag {
 			r.readAttribute(b[:next], f.start, names)
-		case f.tag == entityTag && !isValidMessage(b[:next], f.start, messageEntity):
-			r.Fail(ErrUnparsable)
 		}
 		pos = next
 	}
@@ -224,13 +228,12 @@ func appendNumber(dst []byte, n float64) []byte {
 	if !hasExponent {
 		return strconv.AppendFloat(dst, n, 'f', -1, 64)
 	}
+	start := len(dst)
 	dst = strconv.AppendFloat(dst, n, 'e', -1, 64)
 	// JSON has e-7 where Go has e-07.
-	last := len(dst) - 1
-	isPadded := bytes.HasSuffix(dst[:last], []byte("e-0"))
-	if isPadded {
-		dst[last-1] = dst[last]
-		dst = dst[:last]
+	if padded := bytes.Index(dst[start:], []byte("e-0")); padded >= 0 {
+		zero := start + padded + len("e-")
+		dst = slices.Delete(dst, zero, zero+1)
 	}
 	return dst
 }

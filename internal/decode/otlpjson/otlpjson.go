@@ -156,9 +156,11 @@ func (c *converter) convertValue(f *field, firstByte byte, depth int) {
 // the object is skipped, and the message is empty.
 func (c *converter) convertSubmessage(f *field, depth int) {
 	isAttribute := f.fields == &attributeFields
-	canConvertValue := depth+1 < MaxDepth // the value of an attribute is one level deeper
-	if isAttribute && canConvertValue && c.convertCommonAttribute(f) {
-		return
+	valueDepth := depth + 1 // of the value, if the message is an attribute
+	if isAttribute && valueDepth < MaxDepth {
+		if isConverted := c.convertCommonAttribute(f); isConverted {
+			return
+		}
 	}
 	start := c.beginLengthPrefixed(f)
 	if depth == MaxDepth {
@@ -248,11 +250,11 @@ func (c *converter) convertBytes(f *field) {
 // convertBool reads true or false and appends it to c.out as the protobuf field f.
 func (c *converter) convertBool(f *field) {
 	if c.Accept("true") {
-		c.writeInteger(f, 1)
+		c.writeBits(f, 1)
 		return
 	}
 	c.ReadLiteral("false")
-	c.writeInteger(f, 0)
+	c.writeBits(f, 0)
 }
 
 // convertNumber reads a number, or a string that contains one, and appends it to c.out as the protobuf
@@ -262,18 +264,20 @@ func (c *converter) convertNumber(f *field) {
 		n, err := strconv.ParseFloat(string(c.readNumberText()), 64)
 		if err != nil {
 			c.Fail(errType)
+			return
 		}
-		c.writeInteger(f, math.Float64bits(n))
+		c.writeBits(f, math.Float64bits(n))
 		return
 	}
-	n, ok := c.AcceptInteger()
+	n, ok := c.AcceptInteger() // fast path
 	if !ok {
 		n, ok = jsonscan.ParseInteger(c.readNumberText())
 	}
 	if !ok {
 		c.Fail(errType)
+		return
 	}
-	c.writeInteger(f, n)
+	c.writeBits(f, n)
 }
 
 // readNumberText reads a number, or a string that contains one, and returns its text.
@@ -291,14 +295,14 @@ func (c *converter) unescape(text jsonscan.String) []byte {
 		return text.Raw
 	}
 	end := len(c.out)
-	extended := text.AppendTo(c.out)
-	c.out = extended[:end] // without the value, but with the larger memory
-	value := extended[end:]
+	c.out = text.AppendTo(c.out)
+	value := c.out[end:]
+	c.out = c.out[:end] // the value remains in the unused capacity
 	return value
 }
 
-// writeInteger appends the protobuf field f with the bits of a number.
-func (c *converter) writeInteger(f *field, bits uint64) {
+// writeBits appends the protobuf field f with a number, given as an integer or as the bits of a float64.
+func (c *converter) writeBits(f *field, bits uint64) {
 	c.writeTag(f)
 	switch f.encoding {
 	case asVarint32: // sign extension would make negative numbers longer than their JSON

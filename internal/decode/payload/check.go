@@ -24,9 +24,9 @@ func (g *Group) aggregationKey() string {
 type reportFunc = func(format string, args ...any)
 
 // Check calls report for each part of the payload that the Datadog agent would accept but display
-// wrongly. It calls visit for each group with the sketches of its successful and of its failed spans. An
-// invalid sketch is nil. If weighted is true, a span can count as several hits, so the hits of a group are
-// not compared with its sketches.
+// wrongly. It calls visit for each group and passes two sketches: that of the successful spans, and that of the failed
+// spans. An invalid sketch is nil. If weighted is true, Check does not compare the hits of a group with the spans in
+// its sketches, because each sampled span can stand for several hits.
 func (p *Payload) Check(weighted bool, report reportFunc, visit func(*Group, ...*ddsketch.DDSketch)) {
 	for i := range p.Stats {
 		p.Stats[i].check(report)
@@ -66,8 +66,7 @@ func (g *Group) describe() string {
 
 // check calls reportProblem for each problem of a group, such as a missing service. It returns the
 // histograms of the durations of successful spans (ok) and of failed spans (failed), nil if invalid. If
-// weighted is true, a sampled span can count as several hits, so the numbers of hits and of spans
-// are not compared with each other.
+// weighted is true, check does not compare the numbers of hits and of spans.
 func (g *Group) check(weighted bool, reportProblem reportFunc) (ok, failed *ddsketch.DDSketch) {
 	report := func(format string, args ...any) {
 		reportProblem("%s: %s", g.describe(), fmt.Sprintf(format, args...))

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"reflect"
 	"unsafe"
 
@@ -138,9 +137,9 @@ func (d *decoder) decodeInteger(dst reflect.Value, lead byte) error {
 		return err
 	}
 	signed := int64(unsigned)
-	isHighBitSet := unsigned > math.MaxInt64
-	isNegative := isHighBitSet && lead != msgpcode.Uint64
-	exceedsInt64 := isHighBitSet && lead == msgpcode.Uint64
+	isEncodedAsUint64 := lead == msgpcode.Uint64 // no other encoding can exceed an int64
+	isNegative := signed < 0 && !isEncodedAsUint64
+	exceedsInt64 := signed < 0 && isEncodedAsUint64
 	fitsUint := dst.CanUint() && !isNegative && !dst.OverflowUint(unsigned)
 	fitsInt := dst.CanInt() && !exceedsInt64 && !dst.OverflowInt(signed)
 	switch {
@@ -149,7 +148,7 @@ func (d *decoder) decodeInteger(dst reflect.Value, lead byte) error {
 	case fitsInt:
 		dst.SetInt(signed)
 	default:
-		return fmt.Errorf("the integer %d where %s is expected", signed, dst.Type())
+		return fmt.Errorf("an integer that exceeds the range of %s", dst.Type())
 	}
 	return nil
 }
@@ -172,36 +171,38 @@ func (d *decoder) decodeSlice(dst reflect.Value) error {
 // decodeElement decodes an array element and appends it to slice, unless d.visit returns false for the
 // element. It returns ErrNilElement if the element should be a struct but is nil.
 func (d *decoder) decodeElement(slice reflect.Value) error {
-	element := reflect.New(slice.Type().Elem()).Elem()
-	firstByte, _ := d.PeekCode() // decodeValue returns the error
+	element := reflect.New(slice.Type().Elem()).Elem() // a new variable, which decodeValue can set
+	firstByte, err := d.PeekCode()
+	if err != nil {
+		return err
+	}
 	isStruct := element.Kind() == reflect.Struct
 	if isStruct && firstByte == msgpcode.Nil {
 		return ErrNilElement
 	}
-	err := d.decodeValue(element)
-	if err != nil {
+	if err := d.decodeValue(element); err != nil {
 		return err
 	}
-	isStored := true
 	if d.isVisitor() {
-		isStored, err = d.visit(element.Addr().Interface())
+		isStored, err := d.visit(element.Addr().Interface())
+		if err != nil || !isStored {
+			return err
+		}
 	}
-	if isStored && err == nil {
-		slice.Set(reflect.Append(slice, element))
-	}
-	return err
+	slice.Set(reflect.Append(slice, element))
+	return nil
 }
 
 // decodeStruct decodes a MessagePack map, whose keys are field names in any order, into the struct dst. It
-// skips the value of an unknown key. A decoder of a Visitor, which must not lose data, returns an error that
-// wraps ErrLossy instead.
+// skips the value of an unknown key. If d decodes for a Visitor, which must not lose data, decodeStruct instead
+// returns an error that wraps ErrLossy.
 func (d *decoder) decodeStruct(dst reflect.Value) error {
 	n, err := checkLength(d.DecodeMapLen())
 	if err != nil {
 		return err
 	}
 	var name string
-	nameValue := reflect.ValueOf(&name).Elem()
+	nameValue := reflect.ValueOf(&name).Elem() // decodeValue sets name through it
 	for range n {
 		if err := d.decodeValue(nameValue); err != nil {
 			return err
@@ -214,7 +215,8 @@ func (d *decoder) decodeStruct(dst reflect.Value) error {
 }
 
 // decodeField decodes the value of the field with the given name into the struct dst. If dst has no such
-// field, it skips the value. A decoder of a Visitor, which must not lose data, returns ErrLossy instead.
+// field, it skips the value. If d decodes for a Visitor, which must not lose data, decodeField instead returns
+// ErrLossy.
 func (d *decoder) decodeField(dst reflect.Value, name string) error {
 	index, isKnown := fieldsByType[dst.Type()][name]
 	if isKnown {

@@ -79,13 +79,13 @@ func (v Visitor) Decode(body []byte) (*Payload, error) {
 	p := &Payload{}
 	d := newDecoder(body)
 	tagCount := 0
-	d.visit = func(element any) (isStored bool, err error) { // whether to store the element in the payload
+	d.visit = func(element any) (isStored bool, err error) {
 		switch e := element.(type) {
 		case *Group:
 			return false, v.OnGroup(e)
 		case *Bucket:
 			return false, v.OnBucket(e)
-		default: // a tag
+		default: // a string: all lists of strings contain tags
 			tagCount++
 			return true, v.checkTagCount(tagCount)
 		}
@@ -151,9 +151,9 @@ func (p *Payload) Problems() (problems []string) {
 			problems = append(problems, fmt.Sprintf(format, args...))
 		}
 	}
-	const weighted = true // a sampled span can count as several hits, which is no problem
-	skipGroup := func(*Group, ...*ddsketch.DDSketch) {}
-	p.Check(weighted, report, skipGroup)
+	const weighted = true // groups whose hits differ from the spans in their sketches are not a problem
+	ignoreGroup := func(*Group, ...*ddsketch.DDSketch) {}
+	p.Check(weighted, report, ignoreGroup)
 	return problems
 }
 

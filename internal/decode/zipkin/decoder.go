@@ -70,7 +70,7 @@ func (d *Decoder) endSpan() error {
 	}
 	d.completeSpan()
 	d.addSpan()
-	return d.table.Err() //nolint:wrapcheck // contains the fix
+	return d.table.Err() //nolint:wrapcheck // already says what to do
 }
 
 // completeSpan sets the duration, the status and the parent of the current span, after all fields of
@@ -113,8 +113,9 @@ func (d *Decoder) addSpan() {
 	hasTooManyTags := len(t.Tags) > t.Limits.Tags
 	if hasTooManyTags {
 		t.Fail(spantable.ErrTooMuch)
+		return
 	}
-	if !d.hasLastResource() {
+	if !d.belongsToLastResource() {
 		t.AddResource(d.resourceTags)
 	}
 	if t.Err() == nil {
@@ -122,9 +123,9 @@ func (d *Decoder) addSpan() {
 	}
 }
 
-// hasLastResource reports whether the current span has the same resource attributes as the last
+// belongsToLastResource reports whether the current span has the same resource attributes as the last
 // resource in the table. It returns false if the table has no resources.
-func (d *Decoder) hasLastResource() bool {
+func (d *Decoder) belongsToLastResource() bool {
 	table := d.table
 	if len(table.Resources) == 0 {
 		return false

@@ -22,7 +22,7 @@ func (d *Decoder) JSON(r *otlp.Request, body []byte, spanNames, resourceNames *s
 	if err := d.Err(); err != nil {
 		r.Fail(fmt.Errorf("%w; at byte %d: %w", ErrUnparsable, d.Pos, err))
 	}
-	return r.Err() //nolint:wrapcheck // contains the fix
+	return r.Err() //nolint:wrapcheck // already says what to do
 }
 
 // readSpans reads an array of spans. It is an error if anything but white space follows.

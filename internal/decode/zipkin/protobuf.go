@@ -41,16 +41,15 @@ const (
 // exceeds a limit.
 func (d *Decoder) Protobuf(r *otlp.Request, body []byte, spanNames, resourceNames *spantable.Names) error {
 	d.begin(r, body, spanNames, resourceNames)
-	isValid := otlp.EachField(body, 0, func(f otlp.Field) bool {
-		if f.Tag != listSpans { // an unknown field
-			return true
-		}
-		return d.readSpanMessage(f)
+	const start = 0 // of the message in body
+	isValid := otlp.EachField(body, start, func(f otlp.Field) bool {
+		isUnknown := f.Tag != listSpans
+		return isUnknown || d.readSpanMessage(f)
 	})
 	if !isValid {
-		r.Fail(ErrUnparsable)
+		r.Fail(ErrUnparsable) // keeps an earlier error
 	}
-	return r.Err() //nolint:wrapcheck // contains the fix
+	return r.Err() //nolint:wrapcheck // already says what to do
 }
 
 // readSpanMessage reads the span in a field, and adds it to the table. It returns false if the span is invalid
