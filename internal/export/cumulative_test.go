@@ -278,7 +278,7 @@ func TestTotals_RefusalIsOneResult(t *testing.T) {
 	})
 }
 
-// The number of open cycles is limited, however long the destination is unavailable. Clients of the
+// The number of undelivered cycles is limited, however long the destination is unavailable. Clients of the
 // oldest cycles get an error. The spans of these cycles are held, and are delivered with the next
 // payload.
 func TestTotals_OpenCyclesAreBounded(t *testing.T) {

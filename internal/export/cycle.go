@@ -35,11 +35,13 @@ type cycleState struct {
 	unsettledParts  int   // parts with spans that have no outcome
 	inFlight        int   // payloads and scrapes in flight that contain spans of the cycle
 	maybeDelivered  bool  // a destination has, or may have, some spans of the cycle
+	isInDoubt       bool  // the last argument of delivery.SetInDoubt
 	err             error // first error, for waiting clients
 }
 
-// addPendingPart adds one part, without a result yet.
-func (c *cycleState) addPendingPart() {
+// addPart adds one part, for example a payload. It has no result yet: the caller must call resolvePart later, or
+// settlePart and answerPart.
+func (c *cycleState) addPart() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.unansweredParts++
@@ -96,9 +98,8 @@ func (c *cycleState) settlePart() {
 func (c *cycleState) recordSendStart() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	wasInDoubt := c.isInDoubt()
 	c.inFlight++
-	c.reportDoubt(wasInDoubt)
+	c.updateDoubt()
 }
 
 // recordSendEnd records that a request with spans of the cycle, an export interval, has ended. maybeDelivered is false
@@ -106,33 +107,29 @@ func (c *cycleState) recordSendStart() {
 func (c *cycleState) recordSendEnd(maybeDelivered bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	wasInDoubt := c.isInDoubt()
 	c.inFlight--
 	if maybeDelivered {
 		c.maybeDelivered = true
 	}
-	c.reportDoubt(wasInDoubt)
+	c.updateDoubt()
 }
 
-// reportDoubt tells the delivery whether the cycle is in doubt, which means that a destination may have received a part of
-// its spans, if that has changed. It does nothing if all spans of the cycle are delivered or lost. The caller holds the
-// lock, so that concurrent calls of SetInDoubt are in order.
-func (c *cycleState) reportDoubt(wasInDoubt bool) {
+// updateDoubt records in the recovery file whether the cycle is in doubt: whether a destination may have received some
+// of its spans. After all spans of the cycle are delivered or lost, it does nothing. The caller holds the lock, so that
+// concurrent calls of SetInDoubt are in order.
+func (c *cycleState) updateDoubt() {
+	isInDoubt := c.inFlight > 0 || c.maybeDelivered
 	isSettled := c.unsettledParts == 0
-	if isSettled {
+	if isSettled || isInDoubt == c.isInDoubt {
 		return
 	}
-	if isInDoubt := c.isInDoubt(); isInDoubt != wasInDoubt {
-		c.delivery.SetInDoubt(isInDoubt)
-	}
+	c.isInDoubt = isInDoubt
+	c.delivery.SetInDoubt(isInDoubt)
 }
 
-// isInDoubt reports whether a destination may have spans of the cycle. The caller holds the lock.
-func (c *cycleState) isInDoubt() bool { return c.inFlight > 0 || c.maybeDelivered }
-
-// openCycle is an export interval with spans that are neither delivered nor lost yet, at one destination. It can also
-// cover several successive intervals, which mergeOldest has merged.
-type openCycle struct {
+// undeliveredCycle is an export interval with spans that are neither delivered nor lost yet, at one destination. It can
+// also cover several successive intervals, which mergeOldest has merged.
+type undeliveredCycle struct {
 	state       *cycleState // of the last interval
 	firstNumber uint64      // number of the first interval
 	lastNumber  uint64      // number of the last interval, and of the first snapshot that contains all spans
@@ -142,48 +139,47 @@ type openCycle struct {
 	isSettled   bool        // settle was called
 }
 
-// newOpenCycle returns an open cycle for c, which has the given number.
-func newOpenCycle(c *Cycle, number uint64, sealed time.Time) openCycle {
-	return openCycle{state: c.state, firstNumber: number, lastNumber: number, amount: c.amount, sealed: sealed}
+// newUndeliveredCycle returns an undelivered cycle for c, which has the given number.
+func newUndeliveredCycle(c *Cycle, number uint64, sealed time.Time) undeliveredCycle {
+	return undeliveredCycle{state: c.state, firstNumber: number, lastNumber: number, amount: c.amount, sealed: sealed}
 }
 
 // settle settles the part of the cycle for this destination. Further calls do nothing.
-func (c *openCycle) settle() {
+func (c *undeliveredCycle) settle() {
 	if !c.isSettled {
 		c.isSettled = true
 		c.state.settlePart()
 	}
 }
 
-// answer sends the result of this destination to the clients that wait for the delivery of a cycle (export
-// interval): nil if the destination has received all spans, and otherwise an error. Further calls do nothing.
-func (c *openCycle) answer(err error) {
+// answer reports the result of this destination to the clients that wait for the delivery of the cycle: nil if the
+// destination has received all spans, and otherwise an error. Further calls do nothing.
+func (c *undeliveredCycle) answer(err error) {
 	if !c.isAnswered {
 		c.isAnswered = true
 		c.state.answerPart(err)
 	}
 }
 
-// openCycles are the open cycles of one destination of running totals or of scrapes. Such a
-// destination gets snapshots of the totals, numbered in ascending order. Each snapshot contains the
-// spans of all cycles up to its own, so a delivered snapshot settles all open cycles up to its
-// number.
-type openCycles struct {
+// undeliveredCycles are the cycles (export intervals) with undelivered spans, at one destination of running totals or
+// of scrapes. Such a destination gets snapshots of the totals, numbered in ascending order. Each snapshot contains the
+// spans of all cycles up to its own, so a delivered snapshot settles all undelivered cycles up to its number.
+type undeliveredCycles struct {
 	mu     sync.Mutex
-	cycles []openCycle // oldest first
+	cycles []undeliveredCycle // oldest first
 }
 
 // add adds a cycle that is newer than all others.
-func (o *openCycles) add(c openCycle) {
-	c.state.addPendingPart()
+func (o *undeliveredCycles) add(c undeliveredCycle) {
+	c.state.addPart()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.cycles = append(o.cycles, c)
 }
 
-// removeUpTo removes the open cycles (export intervals with undelivered spans) up to lastNumber, and returns them.
-// The caller must call settle for each of them.
-func (o *openCycles) removeUpTo(lastNumber uint64) []openCycle {
+// removeUpTo removes the undelivered cycles (export intervals) up to lastNumber, and returns them. The caller must call
+// settle for each of them.
+func (o *undeliveredCycles) removeUpTo(lastNumber uint64) []undeliveredCycle {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	count := len(o.cyclesUpTo(lastNumber))
@@ -192,26 +188,26 @@ func (o *openCycles) removeUpTo(lastNumber uint64) []openCycle {
 	return removed
 }
 
-// removeAllBut removes delivered spans from the open cycles (export intervals with undelivered spans) up to lastNumber,
-// and returns the number of removed spans. The given number of undelivered spans remain. The destination does not
-// report which cycles contain them, so they are assumed to be in the oldest cycles.
-func (o *openCycles) removeAllBut(undelivered, lastNumber uint64) (delivered uint64) {
+// removeDelivered removes the delivered spans from the cycles up to lastNumber, and returns their number. The remaining
+// spans of these cycles are undelivered. The destination does not report which cycles contain them, so they are assumed
+// to be in the oldest ones.
+func (o *undeliveredCycles) removeDelivered(lastNumber, remaining uint64) (delivered uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	cycles := o.cyclesUpTo(lastNumber)
 	for i := range cycles {
 		cycle := &cycles[i]
-		undeliveredInCycle := min(undelivered, cycle.amount.Spans)
-		undelivered -= undeliveredInCycle // the rest is in later cycles
-		delivered += cycle.amount.Spans - undeliveredInCycle
-		cycle.amount.Spans = undeliveredInCycle
+		remainingInCycle := min(remaining, cycle.amount.Spans)
+		remaining -= remainingInCycle // the rest is in later cycles
+		delivered += cycle.amount.Spans - remainingInCycle
+		cycle.amount.Spans = remainingInCycle
 	}
 	return delivered
 }
 
-// cyclesUpTo returns the open cycles (export intervals with undelivered spans) up to lastNumber, oldest first. The
-// result shares memory with o.cycles. The caller holds the lock.
-func (o *openCycles) cyclesUpTo(lastNumber uint64) []openCycle {
+// cyclesUpTo returns the undelivered cycles (export intervals) up to lastNumber, oldest first. The result shares memory
+// with o.cycles. The caller holds the lock.
+func (o *undeliveredCycles) cyclesUpTo(lastNumber uint64) []undeliveredCycle {
 	for i := range o.cycles {
 		if o.cycles[i].lastNumber > lastNumber {
 			return o.cycles[:i]
@@ -220,8 +216,8 @@ func (o *openCycles) cyclesUpTo(lastNumber uint64) []openCycle {
 	return o.cycles
 }
 
-// statesUpTo returns the states of the open cycles (export intervals with undelivered spans) up to lastNumber.
-func (o *openCycles) statesUpTo(lastNumber uint64) (states []*cycleState) {
+// statesUpTo returns the states of the undelivered cycles (export intervals) up to lastNumber.
+func (o *undeliveredCycles) statesUpTo(lastNumber uint64) (states []*cycleState) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, c := range o.cyclesUpTo(lastNumber) {
@@ -230,9 +226,9 @@ func (o *openCycles) statesUpTo(lastNumber uint64) (states []*cycleState) {
 	return states
 }
 
-// answerUpTo sends err to the clients that wait for the delivery of the open cycles up to lastNumber. Open cycles
-// are export intervals with undelivered spans.
-func (o *openCycles) answerUpTo(lastNumber uint64, err error) {
+// answerUpTo reports err, or success if it is nil, to the clients that wait for the delivery of the cycles (export
+// intervals) up to lastNumber.
+func (o *undeliveredCycles) answerUpTo(lastNumber uint64, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	cycles := o.cyclesUpTo(lastNumber)
@@ -241,8 +237,9 @@ func (o *openCycles) answerUpTo(lastNumber uint64, err error) {
 	}
 }
 
-// answerOlderThan sends an error to the clients that wait for an open cycle sealed at time t or earlier.
-func (o *openCycles) answerOlderThan(t time.Time, err error) {
+// answerOlderThan reports err to the clients that wait for the delivery of a cycle (export interval) that was sealed at
+// time t or earlier.
+func (o *undeliveredCycles) answerOlderThan(t time.Time, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for i := range o.cycles {
@@ -252,10 +249,10 @@ func (o *openCycles) answerOlderThan(t time.Time, err error) {
 	}
 }
 
-// mergeOldest reduces the number of open cycles (export intervals with undelivered spans) to limit, which must be at
-// least 1. It repeatedly removes the oldest cycle and adds its spans to the next one. It returns the removed cycles.
-// The caller must call settle for each of them.
-func (o *openCycles) mergeOldest(limit int) (removed []openCycle) {
+// mergeOldest reduces the number of undelivered cycles (export intervals) to limit, which must be at least 1. It
+// repeatedly removes the oldest cycle and adds its spans to the next one, which accounts for them from then on. It
+// returns the removed cycles. The caller must call settle for each of them.
+func (o *undeliveredCycles) mergeOldest(limit int) (removed []undeliveredCycle) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for len(o.cycles) > limit {
@@ -268,10 +265,10 @@ func (o *openCycles) mergeOldest(limit int) (removed []openCycle) {
 	return removed
 }
 
-// removeLost removes spans and values that will never be delivered from the open cycles (export intervals with
-// undelivered spans) up to lastNumber. It begins with the oldest cycle. It returns the removed amount, which is less
-// than lost if the cycles contain fewer spans or values.
-func (o *openCycles) removeLost(lastNumber uint64, lost Amount) (removed Amount) {
+// removeLost removes lost spans and values, which will never be delivered, from the cycles up to lastNumber, beginning
+// with the oldest cycle. It returns the removed amount, which is less than lost if the cycles contain fewer spans or
+// values.
+func (o *undeliveredCycles) removeLost(lastNumber uint64, lost Amount) (removed Amount) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	cycles := o.cyclesUpTo(lastNumber)
@@ -284,10 +281,10 @@ func (o *openCycles) removeLost(lastNumber uint64, lost Amount) (removed Amount)
 	return removed
 }
 
-// settleUpTo marks the open cycles (export intervals with undelivered spans) up to lastNumber as settled: if the
-// daemon crashes later, the next daemon does not report their spans as lost. The cycles remain open, because this
-// daemon can still deliver the spans.
-func (o *openCycles) settleUpTo(lastNumber uint64) {
+// settleUpTo marks the undelivered cycles (export intervals) up to lastNumber as settled: if the daemon crashes later,
+// the next daemon does not report their spans as lost. It does not remove the cycles, because this daemon can still
+// deliver the spans.
+func (o *undeliveredCycles) settleUpTo(lastNumber uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	cycles := o.cyclesUpTo(lastNumber)
@@ -296,27 +293,27 @@ func (o *openCycles) settleUpTo(lastNumber uint64) {
 	}
 }
 
-// hasAny reports whether any cycle is open.
-func (o *openCycles) hasAny() bool {
+// hasAny reports whether there is any undelivered cycle.
+func (o *undeliveredCycles) hasAny() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return len(o.cycles) > 0
 }
 
-// firstUndelivered returns the number of the oldest cycle (export interval) with spans that are neither delivered nor
-// lost. It returns fallback if there is no such cycle.
-func (o *openCycles) firstUndelivered(fallback uint64) uint64 {
+// firstNumber returns the number of the first export interval with undelivered spans, or fallback if there is none.
+func (o *undeliveredCycles) firstNumber(fallback uint64) uint64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(o.cycles) == 0 {
 		return fallback
 	}
-	return o.cycles[0].firstNumber // the first of the intervals that this open cycle covers
+	oldest := &o.cycles[0]
+	return oldest.firstNumber // not lastNumber, because mergeOldest can have added earlier intervals to it
 }
 
-// oldestSealed returns when the oldest open cycle was sealed, an export interval with undelivered spans. It returns
-// false if no cycle is open.
-func (o *openCycles) oldestSealed() (sealed time.Time, isAnyOpen bool) {
+// oldestSealed returns the time at which the oldest undelivered cycle was sealed, or false if there is none. A cycle is
+// sealed at the end of its export interval.
+func (o *undeliveredCycles) oldestSealed() (sealed time.Time, isAny bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(o.cycles) == 0 {
@@ -326,9 +323,9 @@ func (o *openCycles) oldestSealed() (sealed time.Time, isAnyOpen bool) {
 }
 
 // snapshot is the set of payloads with all running totals after one cycle. So it contains the spans
-// of that cycle and of all earlier ones. If all payloads are accepted, the open cycles up to the
-// snapshot are settled. If a payload is not accepted, these cycles stay open with the spans of the
-// payload, because the next snapshot contains the spans again. A snapshot is complete when all
+// of that cycle and of all earlier ones. If all payloads are accepted, the undelivered cycles up to the
+// snapshot are settled. If a payload is not accepted, these cycles remain undelivered with the spans of
+// the payload, because the next snapshot contains the spans again. A snapshot is complete when all
 // payloads are encoded and have an outcome.
 type snapshot struct {
 	number uint64
@@ -336,7 +333,7 @@ type snapshot struct {
 	mu               sync.Mutex
 	isEncoded        bool   // all payloads are encoded
 	pendingPayloads  int    // encoded payloads without an outcome
-	hasFailed        bool   // a payload was not accepted
+	lacksSeries      bool   // a payload with series was not accepted
 	undeliveredSpans uint64 // maximum number of spans in the payloads that were not accepted
 	rejectedSpans    uint64 // spans of accepted payloads that the destination rejected
 }
@@ -359,19 +356,18 @@ func (s *snapshot) endEncoding() (isComplete bool) {
 
 // payloadOutcome is the outcome of one payload of a snapshot. The zero value means accepted.
 type payloadOutcome struct {
-	hasFailed        bool   // the payload has spans, and was not accepted
+	lacksSeries      bool   // the payload contains series, and was not accepted
 	undeliveredSpans uint64 // maximum number of spans in a payload that was not accepted
 	rejectedSpans    uint64 // spans of an accepted payload that the destination rejected
 }
 
-// recordOutcome records the outcome of one payload of the snapshot: whether it has failed, and how many of its spans
-// were not delivered or were rejected. It returns true if this completes the snapshot: all its payloads are encoded, and
-// have an outcome.
+// recordOutcome records the outcome of one payload of the snapshot. It returns true if this completes the snapshot:
+// all its payloads are encoded, and have an outcome.
 func (s *snapshot) recordOutcome(o payloadOutcome) (isComplete bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if o.hasFailed {
-		s.hasFailed = true
+	if o.lacksSeries {
+		s.lacksSeries = true
 	}
 	s.undeliveredSpans += o.undeliveredSpans
 	s.rejectedSpans += o.rejectedSpans

@@ -49,9 +49,12 @@ type Exporter struct {
 	// there are no running totals.
 	LimitTotals func(totals.Limits)
 
-	// Wants reports whether the destination currently accepts statistics, and the maximum length of a
-	// payload, 0 if unknown. If nil, the destination accepts statistics of any length.
-	Wants func() (statistics bool, payloadBytes int)
+	// AcceptsStatistics reports whether the destination currently accepts statistics. If nil, it always does.
+	AcceptsStatistics func() bool
+
+	// PayloadLimit returns the maximum length of a payload that the destination has reported, or 0 if it has
+	// reported none. It is nil for destinations that report none.
+	PayloadLimit func() int
 
 	// Discovered reports whether an auto-discovered destination has been found. Until then no spans are
 	// pending for it. It never becomes false again. It is nil for configured destinations.
@@ -93,9 +96,9 @@ type Cycle struct {
 	// FirstUnsettled have been delivered, or never will be. Only destinations of running totals have them.
 	Number, FirstUnsettled uint64
 
-	amount  Amount
-	merging time.Duration // how long it took to merge the rows
-	state   *cycleState
+	amount    Amount
+	mergeTime time.Duration // how long it took to merge the rows
+	state     *cycleState
 }
 
 // Encoded is the result of encoding one export interval, in addition to the payloads.
@@ -156,13 +159,13 @@ type Payload struct {
 	// number of spans that the destination may lack.
 	Undelivered []uint64
 
-	sequence uint64 // in order of creation, from 0
-	created  time.Time
-	cycle    *cycleState
-	snapshot *snapshot // the snapshot that it is part of; nil for deltas
-	flush    *Flush    // history entry of the cycle
-	tries    int
-	lastErr  error // error of the last attempt
+	sequence     uint64 // in order of creation, from 0
+	created      time.Time
+	cycle        *cycleState
+	snapshot     *snapshot // the snapshot that it is part of; nil for deltas
+	historyEntry *Flush    // of the cycle
+	tries        int
+	lastErr      error // error of the last attempt
 }
 
 // HasRunningTotals reports whether the payload contains running totals, whose spans and values are accounted per cycle.
@@ -179,9 +182,12 @@ func (p *Payload) undeliveredSpans() (sum uint64) {
 	return sum
 }
 
-// canBeSentTwice reports whether the payload contains running totals: if these arrive twice, receivers count no span
-// twice.
-func (p *Payload) canBeSentTwice() bool { return p.snapshot != nil || p.IsGraph }
+// canBeSentTwice reports whether the payload contains running totals. If running totals arrive twice, receivers count
+// no span twice.
+func (p *Payload) canBeSentTwice() bool {
+	isPartOfSnapshot := p.snapshot != nil // running totals of spans
+	return isPartOfSnapshot || p.IsGraph  // edges are running totals, too
+}
 
 // Outcome is the result of one attempt to deliver a payload.
 type Outcome int

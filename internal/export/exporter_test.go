@@ -37,7 +37,8 @@ type describer interface{ describe() Exporter }
 
 func (s *scripted) describe() Exporter {
 	return Exporter{
-		Name: cmp.Or(s.name, "agent"), URL: "unix:///nowhere", Push: s, InOrder: s.inOrder, Wants: s.wants,
+		Name: cmp.Or(s.name, "agent"), URL: "unix:///nowhere", Push: s, InOrder: s.inOrder,
+		AcceptsStatistics: s.acceptsStatistics, PayloadLimit: s.payloadLimit,
 		Watch: func(_ context.Context, link *Link) { link.SetReachable() },
 	}
 }
@@ -49,10 +50,16 @@ func describePush(within describer, p Push) Exporter {
 	return x
 }
 
-func (s *scripted) wants() (statistics bool, payloadBytes int) {
+func (s *scripted) acceptsStatistics() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !s.unwilling, s.takes
+	return !s.unwilling
+}
+
+func (s *scripted) payloadLimit() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.takes
 }
 
 // Encode writes a row as as many bytes as its texts have, plus a hundred.

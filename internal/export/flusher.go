@@ -29,9 +29,9 @@ type Destination interface {
 	Stats() Stats
 	Flushes() []Flush // the most recent ones, newest first
 
-	// addPending counts the spans and values of a sealed cycle as pending, and reports whether to call accept with the
-	// cycle. cleared is the amount that was discarded because no destination wanted it.
-	addPending(cleared, sealed Amount) (mustAccept bool)
+	// recordSealed counts the spans and values of a sealed cycle as pending, and those discarded before the cycle,
+	// because no destination wanted them, as unsent. It returns true if accept must be called with the cycle.
+	recordSealed(pending, discarded Amount) (mustAccept bool)
 	accept(c *Cycle)
 
 	// Shutdown calls these in order: close stops the acceptance of cycles, finishSending waits until nothing
@@ -83,18 +83,19 @@ func (f *Flusher) Accept(sealed *aggregate.Sealed) {
 	began := time.Now()
 	delivery := sealed.Delivery
 	amount := Amount{sealed.Spans(), sealed.Values()}
-	destinations := f.addPending(Amount{sealed.Cleared, sealed.ClearedValues}, amount)
-	if len(destinations) == 0 && amount.Spans == 0 { // there is nothing to do
+	discarded := Amount{sealed.Cleared, sealed.ClearedValues}
+	destinations := f.recordSealed(amount, discarded)
+	if len(destinations) == 0 && amount.Spans == 0 { // there is nothing to encode
 		sealed.Release()
 		delivery.Resolve(nil)
 		return
 	}
 	state := &cycleState{delivery: delivery}
-	state.addPendingPart() // keeps the cycle pending until all payloads are encoded
+	state.addPart() // so that the cycle is not resolved before all of its payloads exist
 	f.mergeAndDeliver(sealed, state, destinations)
 	sealed.Release()
 	f.recordDuration(time.Since(began))
-	state.resolvePart(nil)
+	state.resolvePart(nil) // all payloads exist
 }
 
 // mergeAndDeliver merges the counts of an export interval into rows, the sums of equal label sets, and passes the rows
@@ -105,19 +106,19 @@ func (f *Flusher) mergeAndDeliver(sealed *aggregate.Sealed, state *cycleState, d
 	if c.amount.Spans > 0 {
 		f.busiest.Store(f.busiestReader.findBusiest(sealed, c.SpanRows()))
 	}
-	c.merging = time.Since(began)
+	c.mergeTime = time.Since(began)
 	for _, d := range destinations {
 		d.accept(c)
 	}
 	f.merger.Forget() // the caller releases sealed, so the merger must not refer to it
 }
 
-// addPending counts the spans and values of a cycle, one export interval, as pending at each destination. It returns
-// the destinations that must accept the cycle. cleared is the amount that was discarded because no destination wanted
-// it.
-func (f *Flusher) addPending(cleared, sealed Amount) (accepting []Destination) {
+// recordSealed counts the spans and values of a cycle, one export interval, as pending at each destination. It counts
+// discarded ones as unsent: the daemon has discarded them because no destination wanted statistics. It returns the
+// destinations whose method accept must be called with the cycle.
+func (f *Flusher) recordSealed(pending, discarded Amount) (accepting []Destination) {
 	for _, d := range f.destinations {
-		mustAccept := d.addPending(cleared, sealed)
+		mustAccept := d.recordSealed(pending, discarded)
 		if mustAccept {
 			accepting = append(accepting, d)
 		}
@@ -173,9 +174,8 @@ func (f *Flusher) Durations() Histogram {
 // modify them.
 func (f *Flusher) Busiest() Busiest { return *f.busiest.Load() }
 
-// Row contains the counts of the spans with the same labels in the same period of time. It is the sum of its parts.
-// Several goroutines count spans, and tracers send spans that they have counted themselves; each of these counts is a
-// part.
+// Row contains the counts of the spans with the same labels in the same period of time. The counts are the sum of
+// several parts: what each goroutine of the daemon has counted, and what tracers have counted themselves.
 type Row struct {
 	aggregate.Counts
 	parts []part
@@ -234,9 +234,9 @@ type part struct {
 	labels *span.Key
 }
 
-// compareParts compares two parts by the fields that determine their row: the process that sent the spans, the
-// period of time, the sketch mapping, the span type and the labels. It returns 0 if all are equal. The type precedes
-// the other labels because payloads for the Datadog agent need adjacent rows of the same type.
+// compareParts compares two parts by the fields that determine their row: the measure (0 for spans), the process that
+// sent the spans, the period of time, the sketch mapping, the span type and the labels. It returns 0 if all are equal.
+// The type precedes the other labels because payloads for the Datadog agent need adjacent rows of the same type.
 func compareParts(a, b part) int {
 	if a.labels.Measure != b.labels.Measure {
 		return cmp.Compare(a.labels.Measure, b.labels.Measure)

@@ -30,16 +30,19 @@ func (l *Link) SetRecovered() {
 	notify(l.recovered)
 }
 
-// Lost returns a channel that receives when the destination stops responding: at the first payload without an answer
-// after a request with one.
+// Lost returns a channel that receives when the destination stops responding: a payload was not answered, although the
+// request before it was.
 func (l *Link) Lost() <-chan struct{} { return l.lost }
 
 // recordAttempt records whether the destination answered an attempt to deliver a payload, and whether it accepted
 // the payload. If it has stopped answering, recordAttempt also sends to the channel that Lost returns.
 func (l *Link) recordAttempt(a Attempt) {
-	// After OutcomeNotWanted, Exporter.Wants returns false until the destination accepts statistics again.
-	if a.Outcome != OutcomeNotWanted {
-		l.isRefusing.Store(a.Outcome != OutcomeAccepted)
+	switch a.Outcome {
+	case OutcomeAccepted:
+		l.isRefusing.Store(false)
+	case OutcomeNotWanted: // not a refusal of this payload: Exporter.AcceptsStatistics reports this state
+	default:
+		l.isRefusing.Store(true)
 	}
 	isReachable := !a.Silent
 	wasReachable := l.isReachable.Swap(isReachable)

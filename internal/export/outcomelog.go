@@ -19,7 +19,6 @@ const (
 type outcomeLog struct {
 	log, warnings *slog.Logger
 	name          string // name of the destination
-	isCumulative  bool   // payloads that are not accepted are repeated by the next
 
 	last          outcomeKind // used only by the sender
 	hasLoggedLoss atomic.Bool // a line about a dropped payload was logged since the last success
@@ -35,7 +34,7 @@ type outcomeKind struct {
 func newOutcomeLog(log *slog.Logger, x Exporter) *outcomeLog {
 	return &outcomeLog{
 		log: ratelog.New(log, logInterval, ""), warnings: ratelog.New(log, warningInterval, ""),
-		name: x.Name, isCumulative: x.Cumulative,
+		name: x.Name,
 	}
 }
 
@@ -50,23 +49,27 @@ func (l *outcomeLog) logAttempt(p *Payload, a Attempt, queued int, pending uint6
 	current := outcomeKind{outcome: a.Outcome, isSilent: a.Silent, isPartiallyRejected: a.Rejected > 0}
 	hasChanged := current != l.last
 	l.last = current
-	if !hasChanged || a.Outcome == OutcomeNotWanted { // the exporter logs OutcomeNotWanted itself
-		return
+	switch {
+	case !hasChanged:
+	case a.Outcome == OutcomeNotWanted: // the exporter logs this
+	case isFullyAccepted:
+		l.logRecovery(queued, pending)
+	default:
+		l.logFailure(p, a)
 	}
-	if isFullyAccepted {
-		l.hasLoggedLoss.Store(false)
-		l.log.Info(l.name+" accepts payloads again", "queued_payloads", queued, "pending_spans", pending)
-		return
-	}
-	isRunningTotals := l.isCumulative || p.IsGraph // the next payload includes the spans of this one
-	l.logFailure(a, isRunningTotals)
 }
 
-// logFailure logs an attempt whose payload was not accepted, or of which the destination has rejected a part.
-// isRunningTotals is true if the next payload includes the spans of this one.
-func (l *outcomeLog) logFailure(a Attempt, isRunningTotals bool) {
+// logRecovery logs that the destination accepts payloads again.
+func (l *outcomeLog) logRecovery(queuedPayloads int, pendingSpans uint64) {
+	l.log.Info(l.name+" accepts payloads again", "queued_payloads", queuedPayloads, "pending_spans", pendingSpans)
+	l.hasLoggedLoss.Store(false) // logLost logs the next loss
+}
+
+// logFailure logs an attempt to deliver a payload that the destination has not accepted, or has accepted only in part.
+func (l *outcomeLog) logFailure(p *Payload, a Attempt) {
+	isRunningTotals := p.canBeSentTwice() // so the next payload includes the spans of this one
 	switch {
-	case a.Outcome == OutcomeAccepted:
+	case a.Outcome == OutcomeAccepted: // in part
 		l.log.Error(l.name+" rejects a part of the payloads; its spans are lost", "error", a.Err)
 	case a.Outcome == OutcomeNotYet && a.Silent:
 		l.log.Warn(l.name+" is unreachable; payloads are queued and retried", "error", a.Err)

@@ -19,8 +19,8 @@ type pullDestination struct {
 
 func newPull(cfg Config, x Exporter) *pullDestination {
 	d := &pullDestination{exporter: x, cfg: cfg, stats: newStatsRecorder(x.HasValues), scrapes: x.Pull.Scrapes}
-	d.scrapes.onScraped = func(delivered Amount) { d.stats.recordDelivered(delivered, 0) }
-	d.scrapes.settled = make(chan struct{}, 1)
+	d.scrapes.recordDelivered = func(delivered Amount) { d.stats.recordDelivered(delivered, 0) }
+	d.scrapes.haveSettled = make(chan struct{}, 1)
 	return d
 }
 
@@ -33,7 +33,7 @@ func (d *pullDestination) accept(c *Cycle) {
 	}
 	began := time.Now()
 	encoded := d.publish(c)
-	encodeTime := c.merging + time.Since(began)
+	encodeTime := c.mergeTime + time.Since(began)
 	d.stats.changeEntry(entry, func(f *Flush) {
 		f.Unencodable = encoded.Unencodable
 		f.EncodeSeconds = encodeTime.Seconds()
@@ -49,12 +49,12 @@ func (d *pullDestination) accept(c *Cycle) {
 
 // publish adds a cycle to the scraped statistics. Spans that could not be encoded are counted as unsent.
 func (d *pullDestination) publish(c *Cycle) Encoded {
-	cycle := *c // other destinations have other numbers
+	cycle := *c // a copy, because numbers differ between destinations
 	cycle.Number = c.Cycle
-	cycle.FirstUnsettled = d.scrapes.open.firstUndelivered(c.Cycle)
+	cycle.FirstUnsettled = d.scrapes.unscraped.firstNumber(c.Cycle)
 	d.scrapes.add(c, d.cfg.RetryAge) // before Publish, because then a scrape can contain the cycle
 	encoded := d.exporter.Pull.Publish(&cycle)
-	lost := d.scrapes.open.removeLost(c.Cycle, encoded.lost())
+	lost := d.scrapes.unscraped.removeLost(c.Cycle, encoded.lost())
 	recordUnencodable(d.cfg.Log, d.stats, &d.exporter, c, lost)
 	return encoded
 }
@@ -65,18 +65,17 @@ func (d *pullDestination) publish(c *Cycle) Encoded {
 func (d *pullDestination) rejectCycle(c *Cycle, entry *Flush) {
 	d.stats.recordUnsent(Shutdown, c.amount)
 	d.stats.changeEntry(entry, func(f *Flush) {
-		f.Outcomes[Shutdown.result()] = 1 // the cycle counts as one payload
+		f.Outcomes[Shutdown.result()] = 1 // as if the cycle were one payload
 		f.LastError = errClosed.Error()
 	})
 	c.state.recordError(errClosed)
 }
 
-// addPending implements Destination: it counts the spans and values of a cycle, one export interval, as pending. It
-// counts cleared ones, which were discarded because no destination wanted them, as unsent. It returns true if there are
-// spans.
-func (d *pullDestination) addPending(cleared, sealed Amount) (mustAccept bool) {
-	d.stats.recordSealed(cleared, sealed)
-	return sealed.Spans > 0
+// recordSealed implements Destination. It counts the spans and values of a new cycle (export interval) as pending, and
+// discarded ones as unsent. It returns true if accept must be called with the cycle.
+func (d *pullDestination) recordSealed(pending, discarded Amount) (mustAccept bool) {
+	d.stats.recordSealed(pending, discarded)
+	return pending.Spans > 0
 }
 
 // close implements Destination.
@@ -88,9 +87,9 @@ func (d *pullDestination) finishSending(ctx context.Context) {
 	if !d.scrapes.isScraped.Load() {
 		return
 	}
-	for d.scrapes.open.hasAny() {
+	for d.scrapes.unscraped.hasAny() {
 		select {
-		case <-d.scrapes.settled:
+		case <-d.scrapes.haveSettled:
 		case <-ctx.Done():
 			return
 		}
@@ -103,7 +102,7 @@ func (d *pullDestination) settleRemaining() {
 	if lastCycle, hasScraped := d.scrapes.lastScraped(); hasScraped {
 		d.scrapes.settleUpTo(lastCycle)
 	}
-	unscraped := d.scrapes.open.removeUpTo(math.MaxUint64)
+	unscraped := d.scrapes.unscraped.removeUpTo(math.MaxUint64) // all
 	for _, c := range unscraped {
 		d.stats.recordUnsent(Shutdown, c.amount)
 		c.settle()
@@ -147,34 +146,35 @@ const (
 // stay pending until they are scraped. The exporter of a pull destination owns it; the zero value is
 // ready to use. It is safe for concurrent use.
 type Scrapes struct {
-	open            openCycles    // the totals after each cycle are a snapshot with the cycle's number
-	onScraped       func(Amount)  // counts the spans and values of settled cycles; set by newPull
-	settled         chan struct{} // holds a token after cycles were settled
-	nextAfterScrape atomic.Uint64 // number after the last cycle in a complete scrape; 0 if there is none
-	isScraped       atomic.Bool   // whether there was a complete scrape, with or without a cycle
+	unscraped       undeliveredCycles // the totals after each cycle are a snapshot with the cycle's number
+	recordDelivered func(Amount)      // counts the spans and values of scraped cycles; set by newPull
+	haveSettled     chan struct{}     // holds a token after cycles were settled
+	nextAfterScrape atomic.Uint64     // number after the last cycle in a complete scrape; 0 if there is none
+	isScraped       atomic.Bool       // whether there was a complete scrape, with or without a cycle
 }
 
-// add adds a cycle, an export interval whose spans are about to be published for scrapes. Clients that wait for the
-// delivery of the cycle get success now, because they do not wait for scrapes. If the daemon crashes later than
-// retryAge, the next daemon does not report the spans as lost, even if they have not been scraped.
+// add adds a cycle, an export interval whose spans are about to be published for scrapes. It reports success to the
+// clients that wait for the delivery of the cycle, because a scrape can be far off. After retryAge, a crash of the daemon
+// no longer counts as a loss of the spans, even if they have not been scraped.
 func (s *Scrapes) add(c *Cycle, retryAge time.Duration) {
-	s.open.add(newOpenCycle(c, c.Cycle, c.End))
-	s.open.answerUpTo(c.Cycle, nil)                           // success
-	for _, merged := range s.open.mergeOldest(maxUnscraped) { // limits the memory
-		merged.settle()
+	number := c.Cycle
+	s.unscraped.add(newUndeliveredCycle(c, number, c.End))
+	s.unscraped.answerUpTo(number, nil)                             // success
+	for _, removed := range s.unscraped.mergeOldest(maxUnscraped) { // limits the memory
+		removed.settle() // the next cycle accounts for the spans
 	}
-	time.AfterFunc(retryAge, func() { s.open.settleUpTo(c.Cycle) })
+	time.AfterFunc(retryAge, func() { s.unscraped.settleUpTo(number) })
 }
 
 // FirstUnscraped returns the number of the first cycle, or export interval, whose spans no complete scrape contains.
 // It returns math.MaxUint64 if there is no such cycle.
-func (s *Scrapes) FirstUnscraped() uint64 { return s.open.firstUndelivered(math.MaxUint64) }
+func (s *Scrapes) FirstUnscraped() uint64 { return s.unscraped.firstNumber(math.MaxUint64) }
 
 // Begin records that a response to a scrape is about to be written. The response contains the spans of all cycles,
 // or export intervals, up to lastCycle. The caller must call end after the last write, with isComplete true if all
 // writes have succeeded.
 func (s *Scrapes) Begin(lastCycle uint64) (end func(isComplete bool)) {
-	states := s.open.statesUpTo(lastCycle)
+	states := s.unscraped.statesUpTo(lastCycle)
 	for _, c := range states {
 		c.recordSendStart()
 	}
@@ -188,8 +188,8 @@ func (s *Scrapes) Begin(lastCycle uint64) (end func(isComplete bool)) {
 	}
 }
 
-// RecordEmpty records a complete scrape before the first cycle. It contains no spans, but a shutdown now waits for
-// the next scrape.
+// RecordEmpty records a complete scrape before the first export interval has ended. Its response contained no spans, but
+// it shows that the destination is scraped. So a shutdown waits for the next scrape.
 func (s *Scrapes) RecordEmpty() { s.isScraped.Store(true) }
 
 // recordComplete records that a complete scrape contains the spans of all cycles, or export intervals, up to lastCycle.
@@ -223,9 +223,9 @@ func raise(a *atomic.Uint64, value uint64) {
 // settleUpTo counts the spans of all published cycles, or export intervals, up to lastCycle as delivered. If the daemon
 // crashes later, the next daemon does not report these spans as lost.
 func (s *Scrapes) settleUpTo(lastCycle uint64) {
-	for _, c := range s.open.removeUpTo(lastCycle) {
-		s.onScraped(c.amount)
+	for _, c := range s.unscraped.removeUpTo(lastCycle) {
+		s.recordDelivered(c.amount)
 		c.settle()
 	}
-	notify(s.settled) // pullDestination.finishSending waits for this
+	notify(s.haveSettled) // pullDestination.finishSending waits for this
 }

@@ -65,7 +65,7 @@ func TestPull_ScrapeSettlesCycle(t *testing.T) {
 		s.Begin(2)(true)
 		time.Sleep(settleDelay)
 		wantReports(t, "a scrape was complete", second, "doubtful clear doubtful settled")
-		if st := balanced(t, f.Destinations()[0], 2); st.Flushed != 2 || s.open.hasAny() {
+		if st := balanced(t, f.Destinations()[0], 2); st.Flushed != 2 || s.unscraped.hasAny() {
 			t.Errorf("after both scrapes: %+v", st)
 		}
 	})
@@ -119,7 +119,7 @@ func TestPull_NotScrapedWithinRetryAge(t *testing.T) {
 		for number := range uint64(maxUnscraped) {
 			publish(f, 100+number)
 		}
-		if n := len(s.open.statesUpTo(1 << 20)); n != maxUnscraped {
+		if n := len(s.unscraped.statesUpTo(1 << 20)); n != maxUnscraped {
 			t.Errorf("%d cycles are tracked", n)
 		}
 		spans := uint64(100 + maxUnscraped)

@@ -26,9 +26,9 @@ type pushDestination struct {
 	queue    queue
 	backoff  backoff // used only by the sender
 
-	sequence  uint64        // of the next payload; used only by the sealing goroutine
-	snapshots atomic.Uint64 // number of the last snapshot
-	open      openCycles    // for running totals
+	sequence    uint64            // of the next payload; used only by the sealing goroutine
+	snapshots   atomic.Uint64     // number of the last snapshot
+	undelivered undeliveredCycles // for running totals
 
 	finished chan finishedDelivery // from the deliveries to the sender
 	queued   chan struct{}         // holds a token after a payload was queued
@@ -84,21 +84,21 @@ func (d *pushDestination) accept(c *Cycle) {
 	}
 	began := time.Now()
 	encoded := d.encode(c, entry, began)
-	encodeTime := c.merging + time.Since(began)
+	encodeTime := c.mergeTime + time.Since(began)
 	d.stats.recordEncoded(entry, encoded, encodeTime)
 }
 
 // encode encodes a cycle, the counts of one export interval, and queues the payloads with the creation time now. It
 // counts spans that could not be encoded as unsent. entry describes the cycle in the history.
 func (d *pushDestination) encode(c *Cycle, entry *Flush, now time.Time) Encoded {
-	cycle := *c // a copy, because other destinations have other limits and numbers
+	cycle := *c // a copy, because limits and numbers differ between destinations; they share cycle.state
 	cycle.Limit = d.payloadLimit()
 	d.removeQueuedGraph() // the new payloads contain a newer service graph
 	if d.exporter.Cumulative {
 		return d.encodeSnapshot(&cycle, entry, now)
 	}
 	encoded := d.exporter.Push.Encode(&cycle, func(p *Payload) {
-		cycle.state.addPendingPart()
+		cycle.state.addPart()
 		d.enqueue(p, &cycle, entry, now)
 	})
 	recordUnencodable(d.cfg.Log, d.stats, &d.exporter, &cycle, encoded.lost())
@@ -114,10 +114,10 @@ func (d *pushDestination) encodeSnapshot(c *Cycle, entry *Flush, now time.Time) 
 		snap.addPendingPayload()
 		d.enqueue(p, c, entry, now)
 	})
-	lost := d.open.removeLost(snap.number, encoded.lost())
+	lost := d.undelivered.removeLost(snap.number, encoded.lost())
 	recordUnencodable(d.cfg.Log, d.stats, &d.exporter, c, lost)
-	isComplete := snap.endEncoding() // if all payloads have outcomes already
-	if isComplete {
+	isComplete := snap.endEncoding()
+	if isComplete { // otherwise the last outcome of a payload completes the snapshot
 		d.finishSnapshot(snap)
 	}
 	return encoded
@@ -126,14 +126,8 @@ func (d *pushDestination) encodeSnapshot(c *Cycle, entry *Flush, now time.Time) 
 // removeQueuedGraph removes the payloads of the service graph from the queue, because the payloads of the next export
 // interval contain a newer graph.
 func (d *pushDestination) removeQueuedGraph() {
-	for _, p := range d.queue.removeGraph() {
-		d.stats.recordResult(p, ResultSuperseded)
-		if p.snapshot != nil {
-			d.recordUnaccepted(p)
-			continue
-		}
-		p.cycle.resolvePart(nil) // no error for waiting clients: other payloads contain the spans
-	}
+	replaced := d.queue.removeGraph()
+	d.recordReplaced(replaced...)
 }
 
 // rejectCycle counts the spans of a cycle, one export interval, as unsent for the given reason. It records err in
@@ -141,34 +135,35 @@ func (d *pushDestination) removeQueuedGraph() {
 func (d *pushDestination) rejectCycle(c *Cycle, entry *Flush, reason Reason, err error) {
 	d.stats.recordUnsent(reason, c.amount)
 	d.stats.changeEntry(entry, func(f *Flush) {
-		f.Outcomes[reason.result()] = 1 // the cycle counts as one payload
+		f.Outcomes[reason.result()] = 1 // as if the cycle were one payload
 		f.LastError = err.Error()
 	})
 	c.state.recordError(d.wrapError(err))
 }
 
-// beginSnapshot prepares for the payloads with all running totals after the cycle (export interval) c. It numbers c,
-// adds it to the open cycles, those with undelivered spans, and removes the payloads of earlier cycles from the queue,
-// because the new ones contain their spans. The result tracks the new payloads.
+// beginSnapshot prepares for the payloads with all running totals after the cycle (export interval) c. It numbers c and
+// adds it to the undelivered cycles. It removes earlier payloads from the queue, because the new ones contain their
+// spans, too. The result tracks the new payloads.
 func (d *pushDestination) beginSnapshot(c *Cycle, now time.Time) *snapshot {
 	c.Number = d.snapshots.Add(1)
-	c.FirstUnsettled = d.open.firstUndelivered(c.Number)
-	d.open.answerOlderThan(now.Add(-d.cfg.RetryAge), errNotYet) // clients wait for Config.RetryAge at most
+	c.FirstUnsettled = d.undelivered.firstNumber(c.Number)
+	d.undelivered.answerOlderThan(now.Add(-d.cfg.RetryAge), errNotYet) // clients wait for Config.RetryAge at most
 	if c.amount.Spans > 0 {
-		d.addOpenCycle(newOpenCycle(c, c.Number, now))
+		d.addUndelivered(newUndeliveredCycle(c, c.Number, now))
 	}
 	replaced := d.queue.drain()
 	d.recordReplaced(replaced...)
 	return &snapshot{number: c.Number}
 }
 
-// addOpenCycle adds a cycle to the open cycles, the export intervals with undelivered spans. If there are more than
-// maxWaiting, it merges the oldest ones, and reports an error to the clients that wait for their delivery.
-func (d *pushDestination) addOpenCycle(c openCycle) {
-	d.open.add(c)
-	for _, merged := range d.open.mergeOldest(maxWaiting) {
-		merged.answer(errTooMany)
-		merged.settle()
+// addUndelivered adds a cycle to the undelivered cycles, which are export intervals. If there are then more than
+// maxWaiting, the next cycle takes over the spans of the oldest one, and the clients that wait for the delivery of the
+// oldest one get an error.
+func (d *pushDestination) addUndelivered(c undeliveredCycle) {
+	d.undelivered.add(c)
+	for _, removed := range d.undelivered.mergeOldest(maxWaiting) {
+		removed.answer(errTooMany)
+		removed.settle() // the next cycle accounts for the spans
 	}
 }
 
@@ -191,40 +186,29 @@ func (d *pushDestination) checkAccepting() (Reason, error) {
 	if d.isClosed() {
 		return Shutdown, errClosed
 	}
-	if !d.wantsStatistics() {
+	if !d.acceptsStatistics() {
 		return NotWanted, errNotWanted
 	}
 	return "", nil
 }
 
-// wantsStatistics reports whether the destination currently accepts statistics.
-func (d *pushDestination) wantsStatistics() bool {
-	if d.exporter.Wants == nil {
-		return true
-	}
-	statistics, _ := d.exporter.Wants()
-	return statistics
+// acceptsStatistics reports whether the destination currently accepts statistics.
+func (d *pushDestination) acceptsStatistics() bool {
+	return d.exporter.AcceptsStatistics == nil || d.exporter.AcceptsStatistics()
 }
 
-// reportedLimit returns the maximum length of a payload that the destination has reported, or 0 if it has not reported
-// any.
-func (d *pushDestination) reportedLimit() int {
-	if d.exporter.Wants == nil {
-		return 0
-	}
-	_, payloadBytes := d.exporter.Wants()
-	return payloadBytes
-}
-
-// payloadLimit returns the maximum length of a payload: Config.MaxPayloadBytes, or the limit that the destination
-// reports if that is smaller. The reported limit is raised to MinPayloadBytes, because the counts of one label set,
-// which cannot be split, may need that much.
+// payloadLimit returns the maximum length of a payload in bytes: Config.MaxPayloadBytes, or the limit that the
+// destination has reported if that is smaller. The result is at least MinPayloadBytes, because the counts of one label
+// set can need that much, and cannot be split.
 func (d *pushDestination) payloadLimit() int {
-	reportedLimit := d.reportedLimit()
-	if reportedLimit == 0 { // it has reported none
-		return d.cfg.MaxPayloadBytes
+	limit := d.cfg.MaxPayloadBytes
+	if d.exporter.PayloadLimit == nil {
+		return limit
 	}
-	return min(d.cfg.MaxPayloadBytes, max(reportedLimit, MinPayloadBytes))
+	if reported := d.exporter.PayloadLimit(); reported > 0 {
+		limit = min(limit, max(reported, MinPayloadBytes))
+	}
+	return limit
 }
 
 func (d *pushDestination) wrapError(err error) error {
@@ -233,10 +217,10 @@ func (d *pushDestination) wrapError(err error) error {
 
 // enqueue adds the payload p to the queue, and notifies the sender. p was created at now, and contains spans of the
 // cycle c. If the queue then exceeds its limits, enqueue removes the oldest payloads, and records them as lost.
-// entry is the entry for the cycle in the history. The caller has counted p as pending in its snapshot or cycle.
+// entry is the entry for the cycle in the history.
 func (d *pushDestination) enqueue(p *Payload, c *Cycle, entry *Flush, now time.Time) {
 	p.cycle = c.state
-	p.flush = entry
+	p.historyEntry = entry
 	p.created = now
 	p.sequence = d.sequence
 	d.sequence++
@@ -268,7 +252,7 @@ func (d *pushDestination) recordAccepted(p *Payload, rejectedSpans uint64) {
 // the error for clients that wait for the delivery, or nil.
 func (d *pushDestination) recordSnapshotAccepted(s *snapshot, rejectedSpans uint64, err error) {
 	if err != nil {
-		d.open.answerUpTo(s.number, err)
+		d.undelivered.answerUpTo(s.number, err)
 	}
 	d.recordSnapshotOutcome(s, payloadOutcome{rejectedSpans: rejectedSpans})
 }
@@ -282,38 +266,40 @@ func (d *pushDestination) recordLost(reason Reason, payloads ...*Payload) {
 			d.recordLostDeltas(p, reason, err)
 			continue
 		}
-		d.open.answerUpTo(p.snapshot.number, err)
+		d.undelivered.answerUpTo(p.snapshot.number, err)
 		d.recordUnaccepted(p)
 	}
 }
 
-// recordLostDeltas counts the spans of a payload as unsent, and reports err to the clients that wait for their
-// delivery.
+// recordLostDeltas counts the spans of a payload of deltas, the counts of one export interval, as unsent. It reports
+// err to the clients that wait for the delivery of the interval.
 func (d *pushDestination) recordLostDeltas(p *Payload, reason Reason, err error) {
 	d.stats.recordUnsent(reason, p.amount())
 	d.log.logLost(reason, p)
 	p.cycle.answerPart(err)
-	// At shutdown, the spans stay in the recovery file: if the daemon is killed before it has reported the loss, the
-	// next daemon reports it instead.
-	if reason != Shutdown {
+	if reason != Shutdown { // otherwise they stay in the recovery file, so that the next daemon can report the loss
 		p.cycle.settlePart()
 	}
 }
 
-// recordReplaced records that payloads of running totals are not sent, because newer payloads contain their spans.
+// recordReplaced records that payloads of running totals are not sent, because newer payloads contain the same totals.
 func (d *pushDestination) recordReplaced(payloads ...*Payload) {
 	for _, p := range payloads {
 		d.stats.recordResult(p, ResultSuperseded)
-		d.recordUnaccepted(p)
+		if isPartOfSnapshot := p.snapshot != nil; isPartOfSnapshot {
+			d.recordUnaccepted(p)
+			continue
+		}
+		p.cycle.resolvePart(nil) // a service graph; payloads of deltas contain the spans of its cycle
 	}
 }
 
 // recordUnaccepted records that the destination has not accepted a payload of running totals. Its spans stay pending,
 // because the payloads of the next cycle contain them again.
 func (d *pushDestination) recordUnaccepted(p *Payload) {
-	outcome := payloadOutcome{hasFailed: true, undeliveredSpans: p.undeliveredSpans()}
-	if p.IsGraph {
-		outcome = payloadOutcome{} // no span is undelivered, because other payloads contain the spans of the graph
+	var outcome payloadOutcome
+	if !p.IsGraph { // other payloads contain the spans of the graph
+		outcome = payloadOutcome{lacksSeries: true, undeliveredSpans: p.undeliveredSpans()}
 	}
 	d.recordSnapshotOutcome(p.snapshot, outcome)
 }
@@ -330,19 +316,19 @@ func (d *pushDestination) recordSnapshotOutcome(s *snapshot, o payloadOutcome) {
 // finishSnapshot counts the delivered spans after all payloads of a snapshot have an outcome. If one of these payloads
 // was not accepted, its spans stay pending, because the next snapshot contains them again.
 func (d *pushDestination) finishSnapshot(s *snapshot) {
-	if !s.hasFailed {
-		d.recordSnapshotDelivered(s)
+	if s.lacksSeries {
+		deliveredSpans := d.undelivered.removeDelivered(s.number, s.undeliveredSpans)
+		d.stats.recordDelivered(Amount{Spans: deliveredSpans}, s.rejectedSpans)
 		return
 	}
-	deliveredSpans := d.open.removeAllBut(s.undeliveredSpans, s.number)
-	d.stats.recordDelivered(Amount{Spans: deliveredSpans}, s.rejectedSpans)
+	d.recordSnapshotDelivered(s)
 }
 
 // recordSnapshotDelivered records that a snapshot of the running totals was delivered. It counts the spans of all
-// open cycles (export intervals with undelivered spans) up to the snapshot as delivered. It settles these cycles,
-// so that their spans are not reported as lost after a crash, and answers the clients that wait for their delivery.
+// undelivered cycles (export intervals) up to the snapshot as delivered. It settles these cycles, so that their spans
+// are not reported as lost after a crash, and answers the clients that wait for their delivery.
 func (d *pushDestination) recordSnapshotDelivered(s *snapshot) {
-	cycles := d.open.removeUpTo(s.number)
+	cycles := d.undelivered.removeUpTo(s.number)
 	var delivered Amount
 	for _, c := range cycles {
 		delivered = delivered.plus(c.amount)
@@ -364,16 +350,15 @@ func (d *pushDestination) payloadError(reason Reason, p *Payload) error {
 		d.exporter.Name, reason, p.tries, p.lastErr)
 }
 
-// addPending implements Destination. It counts the spans and values of a new cycle (export interval) as pending. It
-// counts cleared ones, which were discarded because no destination wanted them, as unsent. It returns true if the destination must
-// accept the cycle.
-func (d *pushDestination) addPending(cleared, sealed Amount) (mustAccept bool) {
-	if d.isDiscovering() { // the spans must not be pending for a destination that may never be found
-		d.stats.change(func(s *Stats) { s.BeforeDiscovery += cleared.Spans + sealed.Spans })
+// recordSealed implements Destination. It counts the spans and values of a new cycle (export interval) as pending, and
+// discarded ones as unsent. It returns true if accept must be called with the cycle.
+func (d *pushDestination) recordSealed(pending, discarded Amount) (mustAccept bool) {
+	if d.isDiscovering() { // no spans are pending for a destination that might never be found
+		d.stats.change(func(s *Stats) { s.BeforeDiscovery += pending.Spans + discarded.Spans })
 		return false
 	}
-	d.stats.recordSealed(cleared, sealed)
-	return sealed.Spans > 0 || d.acceptsEmptyCycles()
+	d.stats.recordSealed(pending, discarded)
+	return pending.Spans > 0 || d.acceptsEmptyCycles()
 }
 
 // acceptsEmptyCycles reports whether the destination also gets the export intervals without spans. Running totals
@@ -403,11 +388,11 @@ func (d *pushDestination) finishSending(ctx context.Context) {
 	d.abort()
 }
 
-// settleRemaining implements Destination. At shutdown, it removes the open cycles, export intervals with undelivered spans of
-// running totals. It counts these spans as unsent, and reports an error to the clients that wait for their delivery.
-// finishSending must have returned before, so that no payload is in flight.
+// settleRemaining implements Destination. At shutdown, it counts the undelivered spans of running totals as unsent, and
+// reports an error to the clients that wait for their delivery. finishSending must have returned before, so that no
+// payload is in flight.
 func (d *pushDestination) settleRemaining() {
-	cycles := d.open.removeUpTo(math.MaxUint64) // all
+	cycles := d.undelivered.removeUpTo(math.MaxUint64) // all
 	for _, c := range cycles {
 		d.stats.recordUnsent(Shutdown, c.amount)
 		c.answer(d.wrapError(errClosed))
@@ -430,12 +415,12 @@ func (d *pushDestination) Stats() Stats {
 	if created, isAny := d.queue.oldest(); isAny {
 		s.OldestAge = time.Since(created)
 	}
-	if sealed, isAny := d.open.oldestSealed(); isAny {
+	if sealed, isAny := d.undelivered.oldestSealed(); isAny {
 		s.OldestAge = max(s.OldestAge, time.Since(sealed))
 	}
 	s.IsDiscovering = d.isDiscovering()
 	s.Reachable = d.link.isReachable.Load()
-	s.IsAccepting = d.wantsStatistics() && !d.link.isRefusing.Load()
+	s.IsAccepting = d.acceptsStatistics() && !d.link.isRefusing.Load()
 	return s
 }
 

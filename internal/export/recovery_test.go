@@ -175,7 +175,7 @@ func startTotals(t *testing.T) (*manualExporter, running, *summing) {
 	return s, f, sums
 }
 
-// A payload of running totals puts all open cycles up to its own in doubt, and no newer ones. After
+// A payload of running totals puts all undelivered cycles up to its own in doubt, and no newer ones. After
 // it was accepted, they stay in doubt until all payloads of a copy were accepted.
 func TestDoubt_TotalsInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -317,7 +317,7 @@ func TestDoubt_AgainstModel(t *testing.T) {
 			answer := func(_ context.Context, p *Payload) Attempt {
 				cycles := []*cycleState{p.cycle}
 				if p.snapshot != nil {
-					cycles = totals.open.statesUpTo(p.snapshot.number)
+					cycles = totals.undelivered.statesUpTo(p.snapshot.number)
 				}
 				for _, c := range cycles {
 					check(c, false)

@@ -10,7 +10,7 @@ import (
 type delivery struct {
 	payload       *Payload
 	cycles        []*cycleState // cycles whose spans the payload contains
-	pausesAtStart int           // backoff.pauses when the delivery started
+	pausesAtStart int           // backoff.pauses when the delivery started: it shows whether a pause has begun since
 }
 
 // finishedDelivery is a delivery with its result.
@@ -53,7 +53,7 @@ func (d *pushDestination) runSender() {
 		if d.isFinished(current) {
 			break
 		}
-		d.handleNextEvent(now, current)
+		d.waitForEvent(now, current)
 	}
 	unsent := d.queue.drain()
 	d.recordLost(Shutdown, unsent...)
@@ -78,7 +78,11 @@ func (d *pushDestination) startDeliveries(now time.Time, current phase) {
 // startDelivery starts a goroutine that delivers a payload. Before that, it calls recordSendStart for each cycle, or
 // export interval, whose spans the payload contains.
 func (d *pushDestination) startDelivery(p *Payload) {
-	next := delivery{payload: p, pausesAtStart: d.backoff.pauses, cycles: d.cyclesOf(p)}
+	next := delivery{
+		payload:       p,
+		cycles:        d.cyclesOf(p),
+		pausesAtStart: d.backoff.pauses, // shows at the end whether another delivery has begun a pause meanwhile
+	}
 	for _, c := range next.cycles {
 		c.recordSendStart()
 	}
@@ -89,7 +93,7 @@ func (d *pushDestination) startDelivery(p *Payload) {
 // running totals all cycles with undelivered spans.
 func (d *pushDestination) cyclesOf(p *Payload) []*cycleState {
 	if p.snapshot != nil {
-		return d.open.statesUpTo(p.snapshot.number)
+		return d.undelivered.statesUpTo(p.snapshot.number)
 	}
 	return []*cycleState{p.cycle}
 }
@@ -137,21 +141,19 @@ func (d *pushDestination) isFinished(current phase) bool {
 	return true
 }
 
-// handleNextEvent waits for the next event. It handles the result of a finished delivery, and ends the pause after a
-// failure if the destination has recovered. The caller handles all other events.
-func (d *pushDestination) handleNextEvent(now time.Time, current phase) {
-	var timer <-chan time.Time // stays nil, which never receives, after close
-	if current == accepting {
-		timer = d.newTimer(now)
-	}
+// waitForEvent waits until a payload can be sent, is finished or has expired, or until the phase ends. It handles the
+// result of a finished delivery, and ends the pause after a failure if the destination has recovered.
+func (d *pushDestination) waitForEvent(now time.Time, current phase) {
 	select {
 	case f := <-d.finished:
 		d.queue.endDelivery(f.payload)
 		d.handleResult(f.delivery, f.Attempt)
-	case <-timer: // a payload has expired, or the pause has ended
-	case <-d.queued: // a payload was queued
 	case <-d.link.recovered:
 		d.backoff.end()
+
+	// The next iteration of runSender handles these events.
+	case <-d.queued: // a payload was queued
+	case <-d.newTimer(now, current): // a payload has expired, or the pause has ended
 	case <-d.phaseEnd(current):
 	}
 }
@@ -168,10 +170,11 @@ func (d *pushDestination) phaseEnd(current phase) <-chan struct{} {
 }
 
 // newTimer returns a channel that receives when the oldest waiting payload expires, or earlier when the pause after
-// a failure ends. It returns nil if no payload is waiting.
-func (d *pushDestination) newTimer(now time.Time) <-chan time.Time {
+// a failure ends. It returns nil, a channel that never receives, if no payload is waiting, and after the phase accepting,
+// in which payloads expire.
+func (d *pushDestination) newTimer(now time.Time, current phase) <-chan time.Time {
 	created, isAnyWaiting := d.queue.oldestWaiting()
-	if !isAnyWaiting {
+	if !isAnyWaiting || current != accepting {
 		return nil
 	}
 	expiry := created.Add(d.cfg.RetryAge)
@@ -268,9 +271,9 @@ type backoff struct {
 // hasEnded reports whether the pause has ended.
 func (b *backoff) hasEnded(now time.Time) bool { return !now.Before(b.until) }
 
-// recordFailure begins a pause after a failed delivery. pausesAtStart is the value of b.pauses when the delivery
-// started. If another pause has begun since then, recordFailure begins none, because deliveries that run at the same
-// time fail together. In any case, the pause lasts at least requestedDelay, which the destination has requested.
+// recordFailure begins a pause after a failed delivery, unless the failure of another one has begun a pause meanwhile:
+// failures of concurrent deliveries count as one. pausesAtStart is the value of b.pauses when the delivery started. In
+// any case, the pause lasts at least requestedDelay, which the destination has requested.
 func (b *backoff) recordFailure(now time.Time, requestedDelay time.Duration, pausesAtStart int) {
 	isFirstFailure := pausesAtStart == b.pauses
 	if isFirstFailure {
@@ -302,9 +305,8 @@ func (b *backoff) nextPause() time.Duration {
 	return pause - jitter
 }
 
-// recordSuccess ends the pause after a successful delivery. pausesAtStart is the value of b.pauses when the
-// delivery started. If another pause has begun since then, a concurrent delivery has failed, and the pause
-// continues.
+// recordSuccess ends the pause after a successful delivery, unless the failure of another one has begun a pause
+// meanwhile. pausesAtStart is the value of b.pauses when the delivery started.
 func (b *backoff) recordSuccess(pausesAtStart int) {
 	if pausesAtStart == b.pauses {
 		b.end()

@@ -25,7 +25,7 @@ func TestSender_EventBeforeWait(t *testing.T) {
 				}
 				s := newPush(cfg, (&scripted{}).describe())
 				c.end(s)
-				s.handleNextEvent(time.Now(), c.in)
+				s.waitForEvent(time.Now(), c.in)
 			})
 		})
 	}

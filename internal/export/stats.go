@@ -204,15 +204,15 @@ func (r *statsRecorder) change(edit func(*Stats)) {
 	edit(&r.stats)
 }
 
-// recordSealed counts the spans and values of a new export interval as pending. It counts cleared ones, which were
-// discarded because no destination wanted them, as unsent.
-func (r *statsRecorder) recordSealed(cleared, sealed Amount) {
+// recordSealed counts the spans and values of a new export interval as pending. It counts discarded ones as unsent:
+// the daemon has discarded them because no destination wanted statistics.
+func (r *statsRecorder) recordSealed(pending, discarded Amount) {
 	r.change(func(s *Stats) {
-		s.Pending += sealed.Spans
-		s.Unsent[NotWanted] += cleared.Spans
+		s.Pending += pending.Spans
+		s.Unsent[NotWanted] += discarded.Spans
 		if r.hasValues {
-			s.Values.Pending += sealed.Values
-			s.Values.Unsent[NotWanted] += cleared.Values
+			s.Values.Pending += pending.Values
+			s.Values.Unsent[NotWanted] += discarded.Values
 		}
 	})
 }
@@ -229,11 +229,12 @@ func (r *statsRecorder) recordUnsent(reason Reason, unsent Amount) {
 	})
 }
 
-// recordDelivered counts spans and values that were pending as flushed, except for rejected ones, which it counts as
-// unsent with the reason Rejected. rejected is an upper bound for both: if it exceeds the delivered spans or values, all
-// of them are rejected.
+// recordDelivered counts spans and values that were pending as flushed, except for those that the destination has
+// rejected, which it counts as unsent. The destination does not report how many of the rejected ones are spans, and how
+// many are values. So recordDelivered assumes the maximum for both.
 func (r *statsRecorder) recordDelivered(delivered Amount, rejected uint64) {
-	rejectedSpans, rejectedValues := min(rejected, delivered.Spans), min(rejected, delivered.Values)
+	rejectedSpans := min(rejected, delivered.Spans)
+	rejectedValues := min(rejected, delivered.Values)
 	r.change(func(s *Stats) {
 		s.Pending -= delivered.Spans
 		s.Flushed += delivered.Spans - rejectedSpans
@@ -281,19 +282,19 @@ func (r *statsRecorder) recordPayload(p *Payload) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stats.PayloadBytes.observe(float64(len(p.Body)))
-	p.flush.Payloads++
-	p.flush.Pending++
-	p.flush.Bytes += len(p.Body)
+	p.historyEntry.Payloads++
+	p.historyEntry.Pending++
+	p.historyEntry.Bytes += len(p.Body)
 }
 
-// recordAttempt records an attempt to deliver a payload in p.flush: the number of attempts, and the last error. It
+// recordAttempt records an attempt to deliver a payload in the history: the number of attempts, and the last error. It
 // also records the destination's clock, if the response contained a time.
 func (r *statsRecorder) recordAttempt(p *Payload, a Attempt) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	p.flush.Tries++
+	p.historyEntry.Tries++
 	if a.Err != nil {
-		p.flush.LastError = a.Err.Error()
+		p.historyEntry.LastError = a.Err.Error()
 	}
 	hasTime := !a.Clock.At.IsZero()
 	if hasTime {
@@ -306,9 +307,9 @@ func (r *statsRecorder) recordResult(p *Payload, result Result) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stats.Payloads[result]++
-	p.flush.Pending--
-	p.flush.Outcomes[result]++
-	p.flush.SettleSeconds = time.Since(p.flush.Sealed).Seconds()
+	p.historyEntry.Pending--
+	p.historyEntry.Outcomes[result]++
+	p.historyEntry.SettleSeconds = time.Since(p.historyEntry.Sealed).Seconds()
 }
 
 // read returns a copy of the stats.

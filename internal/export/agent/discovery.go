@@ -250,11 +250,8 @@ func (d *discovery) version() string { return span.Text(d.lastInfo.Load().versio
 // acceptsStatistics reports whether the agent currently accepts statistics.
 func (d *discovery) acceptsStatistics() bool { return d.features.load().Stats }
 
-// wants implements export.Exporter.Wants.
-func (d *discovery) wants() (statistics bool, payloadBytes int) {
-	features := d.features.load()
-	return features.Stats, features.MaxRequestBytes
-}
+// payloadLimit returns the maximum length of a request that the agent has reported, or 0 if it has reported none.
+func (d *discovery) payloadLimit() int { return d.features.load().MaxRequestBytes }
 
 // agentInfo is the relevant content of the agent's /info.
 type agentInfo struct {

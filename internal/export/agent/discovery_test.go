@@ -133,8 +133,9 @@ func TestInfo_AgentsLimit(t *testing.T) {
 				return agentInfo{features: Features{Stats: true, MaxRequestBytes: limit}}, nil
 			}}, nil)
 			synctest.Wait()
-			if wanted, bytes := f.Describe().Wants(); !wanted || bytes != limit {
-				t.Errorf("agent with a limit of %d: wants statistics %v, of %d bytes at most", limit, wanted, bytes)
+			x := f.Describe()
+			if accepts, bytes := x.AcceptsStatistics(), x.PayloadLimit(); !accepts || bytes != limit {
+				t.Errorf("agent with a limit of %d: accepts statistics %v, of %d bytes at most", limit, accepts, bytes)
 			}
 		}
 	})

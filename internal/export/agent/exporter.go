@@ -75,7 +75,8 @@ func newExporter(cfg Config, c client) *Exporter {
 func (e *Exporter) Describe() export.Exporter {
 	return export.Exporter{
 		Name: Name, URL: e.cfg.URL.String(), Push: e,
-		Wants: e.discovery.wants, Discovered: e.discovery.isAgentKnown.Load, Watch: e.discovery.watch,
+		AcceptsStatistics: e.discovery.acceptsStatistics, PayloadLimit: e.discovery.payloadLimit,
+		Discovered: e.discovery.isAgentKnown.Load, Watch: e.discovery.watch,
 	}
 }
 
