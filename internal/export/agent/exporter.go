@@ -124,8 +124,9 @@ func (e *Exporter) saveRefused(p *export.Payload, response *post.Answer) {
 	e.dumpMu.Lock()
 	defer e.dumpMu.Unlock()
 	file, err := e.dumps.Keep(&dump.Refusal{
-		Time: time.Now(), Agent: e.cfg.URL.String(), Spans: p.Spans, Sent: response.Sent, Body: p.Body,
-		Status: response.Status, Answer: response.Header, Message: response.Message,
+		Time: time.Now(), Agent: e.cfg.URL.String(), Spans: p.Spans,
+		RequestHeader: response.Sent, RequestBody: p.Body,
+		Status: response.Status, ResponseHeader: response.Header, ResponseBody: response.Message,
 	})
 	switch {
 	case err != nil:

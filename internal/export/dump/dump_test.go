@@ -22,9 +22,9 @@ func sample(size int) *dump.Refusal {
 	_, _ = r.Read(body)
 	return &dump.Refusal{
 		Time: noon, Agent: "unix:///var/run/datadog/apm.socket", Spans: 17,
-		Sent: http.Header{"Content-Type": {"application/msgpack"}, "Datadog-Container-Id": {"cid"}},
-		Body: body, Status: "400 Bad Request", Answer: http.Header{"Datadog-Agent-Version": {"7.85.1"}},
-		Message: "msgp: no\r\n\r\nHTTP/1.1 200",
+		RequestHeader: http.Header{"Content-Type": {"application/msgpack"}, "Datadog-Container-Id": {"cid"}},
+		RequestBody:   body, Status: "400 Bad Request", ResponseHeader: http.Header{"Datadog-Agent-Version": {"7.85.1"}},
+		ResponseBody: "msgp: no\r\n\r\nHTTP/1.1 200",
 	}
 }
 
@@ -44,13 +44,13 @@ func TestDump_RoundTrip(t *testing.T) {
 // The agent's message can contain any text, which must not look like another part of the file.
 func TestDump_UnusualResponses(t *testing.T) {
 	r := sample(10)
-	r.Answer = http.Header{
+	r.ResponseHeader = http.Header{
 		"Content-Length": {"99999"}, "Transfer-Encoding": {"chunked"},
 		"Connection": {"close"}, "X": {"a\r\nSpanstatsd-Spans: 3"},
 	}
-	r.Sent.Set("Spanstatsd-Spans", "1000000")
+	r.RequestHeader.Set("Spanstatsd-Spans", "1000000")
 	got, err := dump.Read(bytes.NewReader(written(t, r)))
-	if err != nil || got.Message != r.Message || got.Spans != 17 || len(got.Answer) != 1 {
+	if err != nil || got.ResponseBody != r.ResponseBody || got.Spans != 17 || len(got.ResponseHeader) != 1 {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -187,8 +187,8 @@ func TestDir_Unusable(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	f.Add(written(f, sample(20)))
 	f.Fuzz(func(t *testing.T, file []byte) {
-		if r, err := dump.Read(bytes.NewReader(file)); err == nil && len(r.Body)+len(r.Message) > len(file) {
-			t.Errorf("%d bytes gave a payload of %d", len(file), len(r.Body))
+		if r, err := dump.Read(bytes.NewReader(file)); err == nil && len(r.RequestBody)+len(r.ResponseBody) > len(file) {
+			t.Errorf("%d bytes gave a payload of %d", len(file), len(r.RequestBody))
 		}
 	})
 }

@@ -21,14 +21,14 @@ import (
 func (r *Refusal) Print(to io.Writer) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "refused  %s by %s\n", r.Time.UTC().Format("2006-01-02 15:04:05.000 MST"), r.Agent)
-	fmt.Fprintf(&b, "answer   %s: %q\n", r.Status, r.Message)
-	printHeaders(&b, r.Answer)
-	fmt.Fprintf(&b, "sent     %d bytes for %d spans\n", len(r.Body), r.Spans)
-	printHeaders(&b, r.Sent)
-	decoded, err := payload.Decode(r.Body)
+	fmt.Fprintf(&b, "answer   %s: %q\n", r.Status, r.ResponseBody)
+	printHeaders(&b, r.ResponseHeader)
+	fmt.Fprintf(&b, "sent     %d bytes for %d spans\n", len(r.RequestBody), r.Spans)
+	printHeaders(&b, r.RequestHeader)
+	decoded, err := payload.Decode(r.RequestBody)
 	if err != nil {
 		const maxPrintedBytes = 256
-		beginning := r.Body[:min(len(r.Body), maxPrintedBytes)]
+		beginning := r.RequestBody[:min(len(r.RequestBody), maxPrintedBytes)]
 		fmt.Fprintf(&b, "\nThe payload can't be decoded: %s\nIt begins with\n%s",
 			sanitize.Text(err.Error()), hex.Dump(beginning))
 	} else {

@@ -16,12 +16,12 @@ type Refusal struct {
 	Agent string // URL of the agent
 	Spans uint64 // number of spans in the payload
 
-	Sent http.Header
-	Body []byte
+	RequestHeader http.Header
+	RequestBody   []byte // the payload
 
-	Status  string // such as "400 Bad Request"
-	Answer  http.Header
-	Message string // body of the response, truncated
+	Status         string // such as "400 Bad Request"
+	ResponseHeader http.Header
+	ResponseBody   string // truncated
 }
 
 // Headers in the file for information that was not part of the request.
@@ -31,8 +31,8 @@ const (
 	spansHeader = "Spanstatsd-Spans"
 )
 
-// target is the request target of every payload.
-const target = "/v0.6/stats"
+// requestPath is the path of the requests that send payloads.
+const requestPath = "/v0.6/stats"
 
 // maxFile is more than the length of a payload of 25 MiB with both headers.
 const maxFile = 32 << 20
@@ -41,15 +41,15 @@ const maxFile = 32 << 20
 // time, the URL of the agent and the number of spans are additional headers of the request.
 func (r *Refusal) encode() []byte {
 	var b bytes.Buffer
-	header := r.Sent.Clone()
+	header := r.RequestHeader.Clone()
 	if header == nil {
 		header = http.Header{}
 	}
 	header.Set(timeHeader, r.Time.UTC().Format(time.RFC3339Nano))
 	header.Set(agentHeader, r.Agent)
 	header.Set(spansHeader, strconv.FormatUint(r.Spans, 10))
-	writeMessage(&b, "POST "+target+" HTTP/1.1\r\nHost: localhost\r\n", header, r.Body)
-	writeMessage(&b, "HTTP/1.1 "+r.Status+"\r\n", r.Answer, []byte(r.Message))
+	writeMessage(&b, "POST "+requestPath+" HTTP/1.1\r\nHost: localhost\r\n", header, r.RequestBody)
+	writeMessage(&b, "HTTP/1.1 "+r.Status+"\r\n", r.ResponseHeader, []byte(r.ResponseBody))
 	return b.Bytes()
 }
 
@@ -65,7 +65,7 @@ func writeMessage(b *bytes.Buffer, firstLines string, header http.Header, body [
 
 // Read parses a file that Dir.Keep has written.
 func Read(from io.Reader) (*Refusal, error) {
-	const firstBytes = "POST " + target
+	const firstBytes = "POST " + requestPath
 	in := bufio.NewReader(io.LimitReader(from, maxFile))
 	start, _ := in.Peek(len(firstBytes))
 	if string(start) != firstBytes {
@@ -93,8 +93,8 @@ func Read(from io.Reader) (*Refusal, error) {
 
 // readRequest sets the fields of r that are from the request in the file.
 func (r *Refusal) readRequest(request *http.Request) (err error) {
-	r.Sent = request.Header
-	r.Body, err = io.ReadAll(request.Body)
+	r.RequestHeader = request.Header
+	r.RequestBody, err = io.ReadAll(request.Body)
 	if err != nil {
 		return fmt.Errorf("the payload: %w", err)
 	}
@@ -108,26 +108,26 @@ func (r *Refusal) readResponse(response *http.Response) error {
 		return err
 	}
 	r.Status = response.Status
-	r.Answer = response.Header
-	r.Answer.Del("Content-Length")
-	r.Message = string(message)
+	r.ResponseHeader = response.Header
+	r.ResponseHeader.Del("Content-Length")
+	r.ResponseBody = string(message)
 	return nil
 }
 
 // moveAddedHeaders sets r.Time, r.Agent and r.Spans from the headers that encode adds to a request, and removes
-// these headers from r.Sent. It returns an error if the time or the number of spans is invalid.
+// these headers from r.RequestHeader. It returns an error if the time or the number of spans is invalid.
 func (r *Refusal) moveAddedHeaders() (err error) {
-	r.Agent = r.Sent.Get(agentHeader)
-	r.Time, err = time.Parse(time.RFC3339Nano, r.Sent.Get(timeHeader))
+	r.Agent = r.RequestHeader.Get(agentHeader)
+	r.Time, err = time.Parse(time.RFC3339Nano, r.RequestHeader.Get(timeHeader))
 	if err != nil {
 		return err
 	}
-	r.Spans, err = strconv.ParseUint(r.Sent.Get(spansHeader), 10, 64)
+	r.Spans, err = strconv.ParseUint(r.RequestHeader.Get(spansHeader), 10, 64)
 	if err != nil {
 		return err
 	}
 	for _, name := range [...]string{timeHeader, agentHeader, spansHeader, "Content-Length"} {
-		r.Sent.Del(name)
+		r.RequestHeader.Del(name)
 	}
 	return nil
 }
