@@ -55,6 +55,9 @@ func (a *attributes) reserveNames(names ...string) {
 	}
 }
 
+// releaseNames permits all names again, including those that reserveNames has reserved.
+func (a *attributes) releaseNames() { a.names = a.names[:0] }
+
 // addText adds an attribute with a text value to the list. It does nothing if value is empty, or if the list already
 // contains an attribute with this name.
 func (a *attributes) addText(name, value string) {

@@ -18,7 +18,7 @@ type conventions struct {
 	spanmetrics
 	format  format
 	valueOf func(attribute string) string // returns an attribute of key, or ""
-	leftOut []int                         // indexes in semconv.Metrics of metrics that measures have
+	omitted []int                         // indexes in semconv.Metrics of metrics that count no spans
 
 	// The last key that was read, and its parts.
 	key        *span.Key
@@ -26,8 +26,9 @@ type conventions struct {
 	attributes tagList // its tags, with OpenTelemetry's names
 	metric     int     // index in semconv.Metrics, or semconv.NoMetric
 
-	// The error type of failed spans with the last key that was written, or "" if it does not depend on the status.
-	typeOfFailed string
+	// The attribute error.type of failed spans with the last key that was written. It is "" if all spans with this key have
+	// the same error type, which the key contains.
+	errorTypeOfFailed string
 }
 
 // newConventions returns a dialect that writes spans without a metric of their own as others does.
@@ -76,21 +77,23 @@ func (d *conventions) read(k *span.Key) {
 	}
 	d.kind = strings.ToLower(strings.TrimPrefix(spanKind(k), "SPAN_KIND_"))
 	d.metric = semconv.MetricOf(d.kind, d.valueOf)
-	if slices.Contains(d.leftOut, d.metric) {
+	if slices.Contains(d.omitted, d.metric) {
 		d.metric = semconv.NoMetric
 	}
 }
 
-// leaveOut leaves the metrics to the measures that have the same names, so that no span is in a metric twice. The spans
-// are then in the metrics of spans without a metric of their own.
-func (d *conventions) leaveOut(measures []measure.Measure) {
+// omitMetricsOf omits the metrics that have the same name as the metric of a measure. Otherwise, such a metric would
+// count a span twice: its duration, and its value of the measure. The spans of omitted metrics are counted like spans
+// without a metric of their own.
+func (d *conventions) omitMetricsOf(measures []measure.Measure) {
 	for i := range semconv.Metrics {
-		metric := &semconv.Metrics[i]
+		name := semconv.Metrics[i].Name
+		nameInPrometheus := prometheusName(name, "seconds")
 		hasSameName := func(m measure.Measure) bool {
-			return m.Name == metric.Name || nameForPrometheus(&m) == labels{}.metricName(metric.Name, "seconds")
+			return m.Name == name || prometheusNameOf(&m) == nameInPrometheus
 		}
 		if slices.ContainsFunc(measures, hasSameName) {
-			d.leftOut = append(d.leftOut, i)
+			d.omitted = append(d.omitted, i)
 		}
 	}
 }
@@ -123,27 +126,26 @@ func (d *conventions) writeKey(to *attributes, origin *span.Origin, k *span.Key)
 	d.writeErrorType(to, responseStatus)
 }
 
-// writeErrorType writes the error type if it does not depend on the status of the spans. Otherwise it sets
-// d.typeOfFailed: to the response status of the RPC or the database if the series has one, and to otherErrorType if not.
+// writeErrorType writes the attribute error.type if all spans of the current key have one. Otherwise only failed spans
+// have it, and writeStatus writes it later: the response status of the RPC or the database, or otherErrorType.
 func (d *conventions) writeErrorType(to *attributes, responseStatus string) {
-	d.typeOfFailed = ""
+	d.errorTypeOfFailed = ""
 	if !d.dimensions.has(errorTypeName) {
 		return
 	}
-	typeOfFailed := otherErrorType
-	hasErrorStatus := responseStatus != "" && responseStatus != "OK"
-	if hasErrorStatus {
-		typeOfFailed = responseStatus
+	ofFailedSpans := otherErrorType
+	isErrorStatus := responseStatus != "" && responseStatus != "OK"
+	if isErrorStatus {
+		ofFailedSpans = responseStatus
 	}
-	errorType := d.errorType()
-	// An attribute that is equal to the type of failed spans counts as missing. Otherwise spans with and without the
-	// attribute would be in two series with equal attributes.
-	if errorType == "" || errorType == typeOfFailed {
-		d.typeOfFailed = typeOfFailed
+	ofAllSpans := d.errorType()
+	// If both are equal, writeStatus writes it, so that failed spans are in one series, whether or not their key has it.
+	if ofAllSpans == "" || ofAllSpans == ofFailedSpans {
+		d.errorTypeOfFailed = ofFailedSpans
 		return
 	}
-	to.beginList() // permits the name of the attribute
-	to.addText(errorTypeName, errorType)
+	to.releaseNames() // writeKey has reserved the name
+	to.addText(errorTypeName, ofAllSpans)
 }
 
 // isOK implements dialect. The metrics of the conventions have no status.
@@ -157,7 +159,7 @@ func (d *conventions) writeStatus(to *attributes, s status) {
 	case d.metric == semconv.NoMetric:
 		d.spanmetrics.writeStatus(to, s)
 	case s.isError:
-		to.addText(errorTypeName, d.typeOfFailed)
+		to.addText(errorTypeName, d.errorTypeOfFailed)
 	}
 }
 
@@ -204,8 +206,8 @@ func protocolVersion(version string) string {
 	return version
 }
 
-// rpcMethod returns the full name of a method, such as shop.Carts/Get. Instrumentations of older conventions have its
-// service in another attribute.
+// rpcMethod returns the full name of a method, such as shop.Carts/Get. In older conventions, method is only Get, and
+// the attribute rpc.service is shop.Carts.
 func (d *conventions) rpcMethod(method string) string {
 	service := d.valueOf("rpc.service")
 	isFullName := strings.Contains(method, "/")
@@ -240,12 +242,11 @@ func (d *conventions) attributeOfKey(name string) string {
 	return ""
 }
 
-// errorType returns the error type of all spans with the current key, whatever their status: the attribute, or an HTTP
-// status that is an error. It is "" if the key has neither.
+// errorType returns the error type that all spans with the current key have: the attribute error.type, or an HTTP
+// status that is an error. It returns "" if the key has neither.
 func (d *conventions) errorType() string {
 	value := d.valueOf(errorTypeName)
-	hasOwnType := value != "" && value != otherErrorType
-	if hasOwnType {
+	if value != "" && value != otherErrorType { // an HTTP status says more than otherErrorType
 		return value
 	}
 	minErrorStatus := http.StatusBadRequest

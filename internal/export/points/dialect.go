@@ -291,7 +291,7 @@ func writeByOldName(to *attributes, oldName string, k *span.Key) {
 		if k.HTTPStatus != 0 {
 			to.addNumber(oldName, int64(k.HTTPStatus))
 		}
-	default:
+	default: // k has no field for other attributes, only tags
 		for _, text := range k.PeerTags {
 			if name, value, _ := strings.Cut(text, ":"); name == currentName {
 				to.addText(oldName, value)
@@ -352,11 +352,11 @@ func isHTTPMethod(word string) bool {
 	return false
 }
 
-// spanKind returns the kind that the Collector's receiver for Datadog traces gives a span with the labels in k. If
-// k contains no kind, the type of the span determines it: web spans are server spans, http spans are client spans,
-// and the kind of others is unspecified.
+// spanKind returns the kind that the Collector's receiver for Datadog traces gives a span with the labels in k. Spans
+// of Spring handlers are internal. For other spans, it is the kind in k. If k contains no kind, the type of the span
+// determines it: web spans are server spans, http spans are client spans, and the kind of others is unspecified.
 func spanKind(k *span.Key) string {
-	if k.Operation == "spring.handler" {
+	if k.Operation == "spring.handler" { // runs within the span of the HTTP server
 		return spanKinds["internal"]
 	}
 	kindOfType := kindUnspecified

@@ -102,8 +102,8 @@ func (d *Dimensions) add(entry dimension) {
 	}
 }
 
-// checkExclusions returns an error if an exclusion has no effect, because the list does not include "all", or
-// contradicts another entry of the list. text is the whole list, for the error.
+// checkExclusions returns an error if an exclusion is invalid. An exclusion requires "all", must not name an attribute
+// that each series has, and must not contradict another entry of the list. text is the whole list, for the error.
 func (d *Dimensions) checkExclusions(text string) error {
 	for _, name := range d.excluded {
 		switch {
@@ -170,7 +170,7 @@ func (t tagList) add(tags []string, dimensions *Dimensions) tagList {
 			t = append(t, tag{name, value})
 		}
 		isRenamed := name != originalName
-		if isRenamed && dimensions.includesByName(originalName) {
+		if isRenamed && dimensions.includesByName(originalName) { // "all" includes only OpenTelemetry's name
 			t = append(t, tag{originalName, value})
 		}
 	}

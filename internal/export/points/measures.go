@@ -46,18 +46,18 @@ func (c *Config) withMeasuresOf(d dialect) dialect {
 		w.measures = append(w.measures, series)
 	}
 	if sdkMetrics, isConventions := d.(*conventions); isConventions {
-		sdkMetrics.leaveOut(c.Measures)
+		sdkMetrics.omitMetricsOf(c.Measures)
 	}
 	return w
 }
 
 // CheckMeasures returns an error if the metric of a measure would have the name of another metric. It compares the names
-// for Prometheus, because OTLP metrics get them, too, when they are stored there.
+// in Prometheus even if metrics are sent over OTLP, because a Prometheus that stores them renames them.
 func CheckMeasures(measures []measure.Measure) error {
-	measureOf := map[string]*measure.Measure{} // by the name for Prometheus
+	measureOf := map[string]*measure.Measure{} // by the name in Prometheus
 	for i := range measures {
 		m := &measures[i]
-		name := nameForPrometheus(m)
+		name := prometheusNameOf(m)
 		other, isUsed := measureOf[name]
 		switch {
 		case isUsed && other.Name != m.Name:
@@ -72,10 +72,11 @@ func CheckMeasures(measures []measure.Measure) error {
 	return nil
 }
 
-// nameForPrometheus returns the name that the metric of a measure has in Prometheus.
-func nameForPrometheus(m *measure.Measure) string {
-	return labels{}.metricName(m.Name, unitSuffix(m.Unit))
-}
+// prometheusNameOf returns the name that the metric of a measure has in Prometheus.
+func prometheusNameOf(m *measure.Measure) string { return prometheusName(m.Name, unitSuffix(m.Unit)) }
+
+// prometheusName returns the name that a metric has in Prometheus. unit is a word such as "seconds", or "".
+func prometheusName(name, unit string) string { return labels{}.metricName(name, unit) }
 
 // prefixOfSpanMetrics begins the names of all metrics of spans, edges and objectives, except for those that the
 // conventions define.
@@ -89,11 +90,11 @@ func (c *Config) metricOfMeasure(m *measure.Measure) Metric {
 	}
 }
 
-// addMetric returns the index of a metric, and adds it if there is none with this name. A metric of the conventions with
-// this name becomes that of the measure.
+// addMetric adds the metric of a measure to w.all, and returns its index. It replaces a metric with the same name, which
+// is that of another measure, or one that the conventions define for spans.
 func (w *withMeasures) addMetric(m Metric) int {
-	isSame := func(other Metric) bool { return other.Durations == m.Durations }
-	if index := slices.IndexFunc(w.all, isSame); index >= 0 {
+	hasSameName := func(other Metric) bool { return other.Durations == m.Durations } // names of histograms
+	if index := slices.IndexFunc(w.all, hasSameName); index >= 0 {
 		w.all[index] = m
 		return index
 	}

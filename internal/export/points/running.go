@@ -43,36 +43,37 @@ func NewRunning(r *Reader, limits totals.Limits) *Running {
 // exemplars of the cycle. start and end are the period of the cycle in nanoseconds since the Unix epoch. The result
 // is the number of spans that it could not add.
 func (r *Running) AddCycle(c *export.Cycle, start, end int64) (lost uint64) {
-	r.Totals.BeginCycle(c.Number, c.FirstUnsettled, start, end)
-	clear(r.Slowest) // addSeries fills it again
+	r.Totals.BeginCycle(c.Number, c.FirstUnsettled, start, end) // also removes idle series that are delivered
+	clear(r.Slowest)                                            // addSeries fills it again
 	for _, group := range r.reader.GroupRows(c.Sealed, c.Rows) {
 		lost += r.addSeries(c, group)
 	}
 	return lost
 }
 
-// addSeries adds the counts of the rows in g, which are of one series, to the running totals. It counts spans that are
-// in no data point in the series of the last point. If there is no data point, it returns their number as lost.
+// addSeries adds the counts of the rows in g, which belong to one series, to the running totals, as one or two data
+// points. A tracer can send more spans than its histograms contain. addSeries accounts for these spans with the last data
+// point. If there is no data point, it returns their number as lost.
 func (r *Running) addSeries(c *export.Cycle, g Group) (lost uint64) {
 	resource := []byte(r.reader.Resource(g))
 	counts := r.reader.SumRows(c.Rows, g)
-	uncountedSpans := counts.Spans + counts.Values // a series has either spans or values
+	remainingSpans := counts.Spans + counts.Values // a series has either spans or values
 	var lastSeries *totals.Series
 	r.reader.VisitPoints(c.Sealed, c.Rows, g, &counts, func(p *Point) {
-		spans := min(p.Durations.Spans, uncountedSpans)
-		uncountedSpans -= spans
-		lastSeries = r.addPoint(resource, p, spans)
+		spansInPoint := min(p.Durations.Spans, remainingSpans)
+		remainingSpans -= spansInPoint
+		lastSeries = r.addPoint(resource, p, spansInPoint)
 	})
-	if lastSeries == nil { // there are no data points
-		return uncountedSpans
+	if isAnyPoint := lastSeries != nil; !isAnyPoint {
+		return remainingSpans
 	}
-	lastSeries.Spans += uncountedSpans // a tracer can send more spans than its histograms contain
+	lastSeries.Spans += remainingSpans
 	return 0
 }
 
 // addPoint adds a data point to the running totals, and returns the series that counts it. spans is the number of
-// spans that count as delivered with this series. addPoint also stores the exemplar of p in r.Slowest if it is the
-// slowest one of the series in this cycle.
+// received spans in the point; p.Calls can be higher, because a sampled span stands for several calls. addPoint also
+// stores the exemplar of p in r.Slowest if it is the slowest one of the series in this cycle.
 func (r *Running) addPoint(resource []byte, p *Point, spans uint64) *totals.Series {
 	id := totals.SeriesID{Resource: resource, Metric: p.Metric, Attributes: p.Attributes}
 	series := r.Add(id, totals.Counted{

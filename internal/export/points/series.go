@@ -64,9 +64,9 @@ func newGrouper(c *Config) grouper {
 // its spans.
 func serviceName(o *span.Origin, k *span.Key) string { return cmp.Or(o.Service, k.Service) }
 
-// GroupRows groups rows, the counts of one label set each, by the metric series that they belong to. It omits rows
-// that belong to no metric of the dialect. It returns groups with the same resource one after the other. The result is
-// valid until the next call.
+// GroupRows groups rows by metric series. A row contains the counts of one set of labels. GroupRows omits rows that
+// belong to no metric of the dialect. It returns groups with the same resource one after the other. The result is valid
+// until the next call.
 func (g *grouper) GroupRows(sealed *aggregate.Sealed, rows []export.Row) []Group {
 	g.reset(len(rows))
 	for i := range rows {
@@ -84,7 +84,7 @@ func (g *grouper) GroupRows(sealed *aggregate.Sealed, rows []export.Row) []Group
 	return g.groups
 }
 
-// resourceOf returns the index in g.resources of the resource of spans from the process o with the labels in k. The
+// resourceOf returns the resource for the process o and the labels in k of its spans, as an index in g.resources. The
 // service of this resource is that of the process or, if the process has none, that of the spans.
 func (g *grouper) resourceOf(o *span.Origin, k *span.Key) int32 {
 	hasOwnService := o.Service != ""
@@ -130,24 +130,19 @@ func (g *grouper) addResource(o *span.Origin, service string) int32 {
 }
 
 // identifySeries returns an ID for the series that spans with the labels in k belong to, without its metric: the index
-// of its resource, and hashes of its attributes. Two label sets can differ only in the status of spans without an
-// error, so the hashes include this status.
+// of its resource, and hashes of its attributes. The hashes include the status of spans without an error, which is OK
+// or unset, because label sets that differ only in this status are different series.
 func (g *grouper) identifySeries(origin *span.Origin, k *span.Key) seriesID {
 	resource := g.resourceOf(origin, k)
 	g.scratch.bytes = g.scratch.bytes[:0]
 	g.dialect.writeKey(&g.scratch, origin, k)
-	g.appendStatus(&g.scratch, status{isOK: g.dialect.isOK(origin, k)})
+	g.scratch.releaseNames() // writeKey has reserved the names for the status
+	g.dialect.writeStatus(&g.scratch, status{isOK: g.dialect.isOK(origin, k)})
 	id := seriesID{resource: resource}
 	for i, seed := range g.seeds {
 		id.hashes[i] = maphash.Bytes(seed, g.scratch.bytes)
 	}
 	return id
-}
-
-// appendStatus appends the attributes for a status to a list, after those that writeKey has written.
-func (g *grouper) appendStatus(list *attributes, s status) {
-	list.beginList() // permits the names of these attributes, which writeKey has reserved
-	g.dialect.writeStatus(list, s)
 }
 
 // addRow adds the row with the index row to the series with the given ID. It creates a group for the series if there
@@ -188,17 +183,18 @@ type Point struct {
 	Exemplar   exemplars.Exemplar // missing if its Span is 0
 }
 
-// setCounts sets p.Calls, p.Durations and p.Seconds. hits is the sum of the weights of the spans: a sampled span of
-// weight 10 stands for 10 calls. nanoseconds is the sum of the durations, each multiplied by its weight.
-func (p *Point) setCounts(h *sketch.Histogram, hits, nanoseconds float64) {
-	p.Calls = export.RoundRandomly(hits, math.MaxInt64)
+// setCounts sets p.Calls, p.Durations and p.Seconds. weights is the sum of the weights of the spans: a sampled span of
+// weight 10 stands for 10 calls. weightedNanos is the sum of the durations, each multiplied by its weight.
+func (p *Point) setCounts(h *sketch.Histogram, weights, weightedNanos float64) {
+	p.Calls = export.RoundRandomly(weights, math.MaxInt64) // weights can be fractions
 	p.Durations = h.Buckets(sketch.DefaultMaxBuckets)
 	spans := float64(p.Durations.Spans)
 	if spans == 0 {
 		return
 	}
-	if hits > 0 { // remove the weights from the sum, because p.Durations counts each span once
-		averageWeight := hits / spans
+	// p.Durations counts each span once, so the sum of the durations must not be weighted either.
+	nanoseconds := weightedNanos
+	if averageWeight := weights / spans; averageWeight > 0 {
 		nanoseconds /= averageWeight
 	}
 	p.Seconds = max(0, nanoseconds) / 1e9
@@ -212,16 +208,22 @@ type Reader struct {
 	grouper
 	exemplars  exemplars.Sealed // exemplars of the cycle
 	start, end int64            // window of the cycle, nanoseconds since the Unix epoch
-	attributes attributes       // attributes of the current point
-	point      Point            // current point
-	histogram  sketch.Histogram // durations of the current point
 	metrics    []Metric
-	classic    []*sketch.Classic // the same durations in the classic buckets of each metric; nil without bounds
+
+	// Memory that is reused for each series: its attributes, and those for the status of its spans.
+	keyAttributes, succeededStatus, failedStatus attributes
+
+	// Memory that is reused for each point.
+	point           Point
+	pointAttributes []byte
+	histogram       sketch.Histogram
+	classic         []*sketch.Classic // the same durations in the classic buckets of each metric; nil without bounds
 }
 
 // NewReader returns a Reader.
 func NewReader(c Config) *Reader {
-	r := &Reader{grouper: newGrouper(&c), attributes: attributes{format: c.format()}}
+	list := attributes{format: c.format()}
+	r := &Reader{grouper: newGrouper(&c), keyAttributes: list, succeededStatus: list, failedStatus: list}
 	for _, metric := range r.dialect.metrics() {
 		var classic *sketch.Classic
 		switch {
@@ -280,65 +282,58 @@ func (r *Reader) SumRows(rows []export.Row, g Group) (sum Counts) {
 func (c *Counts) areAllTopLevel() bool { return c.Hits > 0 && c.TopLevel >= c.Hits }
 
 // VisitPoints calls visit for each data point of the series g: one for the spans without an error, and one for those
-// with an error. Their attributes differ only in the status. If they do not differ, there is one point for all spans.
-// It omits a point without spans. sum contains the counts of the series, which SumRows returns. A point is valid until
+// with an error. If the dialect has no attribute for the status, there is only one point, for all spans. VisitPoints
+// omits a point without spans. sum contains the counts of the series, which SumRows returns. A point is valid until
 // visit returns.
 func (r *Reader) VisitPoints(
 	sealed *aggregate.Sealed, rows []export.Row, g Group, sum *Counts, visit func(*Point),
 ) {
 	firstRow := &rows[g.firstRow] // all rows of the series have the same attributes
 	origin, key := &sealed.Origins[firstRow.Origin()], firstRow.Key()
-	r.attributes.bytes = r.attributes.bytes[:0]
-	r.dialect.writeKey(&r.attributes, origin, key)
-	keyLength := len(r.attributes.bytes)
+	r.keyAttributes.bytes = r.keyAttributes.bytes[:0]
+	r.dialect.writeKey(&r.keyAttributes, origin, key)
 	s := status{isOK: r.dialect.isOK(origin, key), isTopLevel: sum.areAllTopLevel()}
-	for _, which := range r.selectionsOf(s) {
+	r.encodeStatus(&r.succeededStatus, s)
+	s.isError = true
+	r.encodeStatus(&r.failedStatus, s)
+
+	visitPoint := func(which selection, statusAttributes []byte) {
 		p := r.readPoint(rows, g, sum, which)
 		if p.isEmpty() {
-			continue
+			return
 		}
-		s.isError = which == failed
-		r.attributes.bytes = r.attributes.bytes[:keyLength] // without the status of the previous point
-		r.appendStatus(&r.attributes, s)
-		p.Attributes = r.attributes.bytes
+		r.pointAttributes = append(r.pointAttributes[:0], r.keyAttributes.bytes...)
+		r.pointAttributes = append(r.pointAttributes, statusAttributes...)
+		p.Attributes = r.pointAttributes
 		visit(p)
 	}
+	hasStatus := !bytes.Equal(r.succeededStatus.bytes, r.failedStatus.bytes)
+	if !hasStatus {
+		visitPoint(allSpans, r.succeededStatus.bytes)
+		return
+	}
+	visitPoint(succeeded, r.succeededStatus.bytes)
+	visitPoint(failed, r.failedStatus.bytes)
+}
+
+// encodeStatus sets list to the attributes that differ between spans of the key that writeKey has written last.
+func (r *Reader) encodeStatus(list *attributes, s status) {
+	list.bytes = list.bytes[:0]
+	list.beginList()
+	r.dialect.writeStatus(list, s)
 }
 
 // selection selects spans of a series by their status.
-type selection uint8
+type selection int
 
 const (
-	succeeded selection = 1 << iota // spans without an error
-	failed
-	anyStatus = succeeded | failed
+	succeeded selection = iota // spans without an error
+	failed                     // spans with an error
+	allSpans
 )
 
-// includes reports whether the spans in other, succeeded or failed, are selected.
-func (s selection) includes(other selection) bool { return s&other != 0 }
-
-// The selections of spans that have a data point of their own.
-var (
-	byStatus = []selection{succeeded, failed}
-	together = []selection{anyStatus}
-)
-
-// selectionsOf returns the selections of spans of a series that have a data point of their own. s is the status of the
-// spans without an error. If the dialect has no attribute for the status, all spans have one point. The attributes of
-// the series must be in r.attributes; selectionsOf overwrites the memory after them.
-func (r *Reader) selectionsOf(s status) []selection {
-	keyLength := len(r.attributes.bytes)
-	r.appendStatus(&r.attributes, s)
-	okLength := len(r.attributes.bytes)
-	s.isError = true
-	r.appendStatus(&r.attributes, s)
-	statusOfOK := r.attributes.bytes[keyLength:okLength]
-	statusOfError := r.attributes.bytes[okLength:]
-	if bytes.Equal(statusOfOK, statusOfError) {
-		return together
-	}
-	return byStatus
-}
+func (s selection) includesSucceeded() bool { return s == succeeded || s == allSpans }
+func (s selection) includesFailed() bool    { return s == failed || s == allSpans }
 
 // readPoint returns the data point of the selected spans in the series g. It does not set the attributes. sum contains
 // the counts of all spans of the series. The point is valid until the next call.
@@ -352,9 +347,10 @@ func (r *Reader) readPoint(rows []export.Row, g Group, sum *Counts, which select
 	case failed:
 		r.point.setCounts(&r.histogram, sum.Errors, sum.errorDuration)
 		r.point.Errors = r.point.Calls
-	default:
+	case allSpans:
 		r.point.setCounts(&r.histogram, sum.Hits, sum.Duration)
-		r.point.Errors = min(export.RoundRandomly(sum.Errors, math.MaxInt64), r.point.Calls)
+		errors := export.RoundRandomly(sum.Errors, math.MaxInt64)
+		r.point.Errors = min(errors, r.point.Calls) // Calls can have been rounded down, and Errors up
 	}
 	if classic := r.classic[g.metric]; classic != nil {
 		classic.Reset()
@@ -367,10 +363,10 @@ func (r *Reader) readPoint(rows []export.Row, g Group, sum *Counts, which select
 // addDurations adds the durations of the selected spans in the series g to a histogram.
 func (r *Reader) addDurations(histogram sketch.Sum, rows []export.Row, g Group, which selection) {
 	for row := range r.rowsOf(g, rows) {
-		if which.includes(succeeded) {
+		if which.includesSucceeded() {
 			row.ReadOK(histogram)
 		}
-		if which.includes(failed) {
+		if which.includesFailed() {
 			row.ReadErrors(histogram)
 		}
 	}
@@ -379,14 +375,14 @@ func (r *Reader) addDurations(histogram sketch.Sum, rows []export.Row, g Group, 
 // slowestExemplar returns the exemplar with the longest duration among the selected spans in the series g. If there is
 // no exemplar, the result has the Span 0.
 func (r *Reader) slowestExemplar(rows []export.Row, g Group, which selection) (slowest exemplars.Exemplar) {
-	const isError = true
+	const withoutError, withError = false, true
 	for row := range r.rowsOf(g, rows) {
-		id := uint32(row.KeyID())
-		if which.includes(succeeded) {
-			slowest = slower(slowest, r.exemplars.Find(id, !isError))
+		keyID := uint32(row.KeyID())
+		if which.includesSucceeded() {
+			slowest = slower(slowest, r.exemplars.Find(keyID, withoutError))
 		}
-		if which.includes(failed) {
-			slowest = slower(slowest, r.exemplars.Find(id, isError))
+		if which.includesFailed() {
+			slowest = slower(slowest, r.exemplars.Find(keyID, withError))
 		}
 	}
 	if slowest.Span != 0 {

@@ -281,11 +281,11 @@ func withoutPort(address string) string {
 // names as they are, without a final dot.
 func withoutKubernetesDomain(host string) string {
 	host = strings.TrimSuffix(host, ".")
-	beforeSvc, _, isKubernetes := strings.Cut(host+".", ".svc.")
-	labels := strings.Split(beforeSvc, ".") // [pod], service, namespace
-	if !isKubernetes || len(labels) < 2 {
-		return host
+	labels := strings.Split(host, ".") // [pod] service namespace "svc" [domain of the cluster]
+	for i := 2; i < len(labels); i++ {
+		if labels[i] == "svc" {
+			return labels[i-2] // the service
+		}
 	}
-	service := labels[len(labels)-2]
-	return service
+	return host
 }
