@@ -108,10 +108,11 @@ func seriesMemory(l totals.Limits) int {
 	const pointerBytes = 8
 	overflowSeries := l.OverflowSeries()
 	series := l.Series + overflowSeries
-	labelBytes := l.Bytes + overflowSeries*l.ResourceBytes // overflow series are added beyond l.Bytes
+	labelBytes := l.Bytes + overflowSeries*l.ResourceBytes // l.Bytes does not limit overflow series
 	histogramBytes := (l.Buckets + l.Classic) * bucketBytes
 
-	totalsBytes := l.Memory() + series*pointerBytes // with the sorted list of series
+	sortedListBytes := series * pointerBytes
+	totalsBytes := l.Memory() + sortedListBytes // l.Memory includes overflow series
 	snapshotBytes := series*(recordBytes+histogramBytes+pointerBytes) + labelBytes
 	return totalsBytes + (1+maxScrapes)*snapshotBytes
 }
@@ -229,7 +230,7 @@ func (k *totalsKeeper) addCycle(c *export.Cycle, slowSpans exemplars.Sealed) (re
 func (k *totalsKeeper) updateRecords(cycle uint64) []*record {
 	records := make([]*record, len(k.sortedSeries))
 	for i, series := range k.sortedSeries {
-		if k.running.IsCounted(series) {
+		if k.running.HasNewSpans(series) {
 			k.updateRecord(series, cycle)
 		}
 		records[i] = recordOf(series)

@@ -70,25 +70,23 @@ func newEdge(r *record, cycle uint64) Edge {
 	return e
 }
 
-// quantile returns the duration in seconds that the given fraction of the spans does not exceed. It returns the
-// upper bound of the native bucket that contains this duration. It returns 0 if there are no spans.
+// quantile returns the duration in seconds that the given fraction of the spans does not exceed, rounded up to the
+// upper bound of its bucket. It returns 0 if there are no spans.
 func (r *record) quantile(fraction float64) float64 {
 	rank := fraction * float64(r.spans)
-	cumulative := float64(r.zeros)
+	cumulative := float64(r.zeros) // spans in all buckets so far
 	if cumulative >= rank {
 		return 0
 	}
 	spansInBucket := int64(0)
-	bucket := r.offset
-	for _, delta := range r.deltas { // differences between successive buckets
-		spansInBucket += delta
+	for i, change := range r.deltas { // from each bucket to the next
+		spansInBucket += change
 		cumulative += float64(spansInBucket)
 		if cumulative >= rank {
-			break
+			return upperBound(r.offset+int32(i), r.scale)
 		}
-		bucket++
 	}
-	return upperBound(bucket, r.scale)
+	return upperBound(r.offset+int32(len(r.deltas)), r.scale)
 }
 
 // upperBound returns the upper bound of a native bucket in seconds: 2 to the power of bucket / 2^scale.

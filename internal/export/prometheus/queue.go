@@ -34,13 +34,13 @@ type scrape struct {
 
 // begin waits until the scrape with the request r can run, and returns it. While it waits, it aborts running scrapes
 // whose clients do not read. The caller must call end after the response. begin returns nil if the client
-// disconnects; then there is nothing to end.
+// disconnects; the caller must not call end then.
 func (q *scrapeQueue) begin(w http.ResponseWriter, r *http.Request) *scrape {
 	client, _, _ := net.SplitHostPort(r.RemoteAddr)
 	s := &scrape{ResponseWriter: w, queue: q, client: client, started: make(chan struct{})}
 	q.mu.Lock()
 	q.waiting = append(q.waiting, s)
-	q.startWaiting()
+	q.startScrapes()
 	q.mu.Unlock()
 	for {
 		select {
@@ -55,8 +55,8 @@ func (q *scrapeQueue) begin(w http.ResponseWriter, r *http.Request) *scrape {
 	}
 }
 
-// startWaiting starts waiting scrapes until all encoders are in use or no scrape waits. The caller holds the lock.
-func (q *scrapeQueue) startWaiting() {
+// startScrapes starts waiting scrapes until all encoders are in use or no scrape waits. The caller holds the lock.
+func (q *scrapeQueue) startScrapes() {
 	for len(q.free) > 0 && len(q.waiting) > 0 {
 		next := q.nextWaiting()
 		q.waiting = slices.DeleteFunc(q.waiting, func(s *scrape) bool { return s == next })
@@ -116,5 +116,5 @@ func (s *scrape) end() {
 	if s.encoder != nil {
 		q.free = append(q.free, s.encoder)
 	}
-	q.startWaiting()
+	q.startScrapes()
 }

@@ -38,9 +38,8 @@ type record struct {
 	exemplar   exemplars.Exemplar // missing if its Span is 0
 }
 
-// newRecord returns a record of the running totals of the series s after a cycle, one export interval. previous is
-// the last record of the series, cycle the number of the interval, and end its end in nanoseconds since the Unix
-// epoch.
+// newRecord returns a record of the running totals of the series s at the end of an export interval. previous is the
+// last record of the series, cycle the number of the interval, and end its end in nanoseconds since the Unix epoch.
 func newRecord(previous *record, s *totals.Series, cycle uint64, end int64, e exemplars.Exemplar) *record {
 	buckets := &s.Buckets
 	calls, errors := float64(s.Calls), float64(s.Errors)

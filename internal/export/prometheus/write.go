@@ -39,6 +39,7 @@ type encoder struct {
 // metrics of objectives. graphBounds are the upper bounds of the classic buckets of the service graph, which has no
 // classic buckets if graphBounds is empty. If isNative is true, all histograms have native buckets.
 func newEncoder(metrics []points.Metric, graphBounds []float64, isNative bool) *encoder {
+	// A message is reused for all series of its families, one after the other.
 	objective := newMessage(nil, false) // without buckets, because objectives have only counters
 	e := &encoder{
 		edgeFamilies: newEdgeFamilies(newMessage(graphBounds, isNative)),
@@ -197,8 +198,8 @@ func (f *family) writeText(
 	out := &lineSkipper{out: w}
 	for i, r := range series {
 		if i > 0 {
-			single.Help = nil // so that encode writes no line HELP
-			out.skipsLine = true
+			single.Help = nil    // so that encode does not write HELP
+			out.skipsLine = true // TYPE, which encode always writes first then
 		}
 		single.Metric = append(single.Metric[:0], f.toMetric(r))
 		_, _ = encode(out, single)

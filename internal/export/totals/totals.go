@@ -98,9 +98,9 @@ type Counts struct {
 	Overflowed uint64 // spans, and values of measures, counted in an overflow series
 }
 
-// New returns empty totals. A series that exceeds the limits is counted in an overflow series, which has the
-// attributes overflowAttributes. The overflow series has the resource of the spans or, if that also exceeds the
-// limits, commonResource.
+// New returns empty totals. The spans of a series beyond the limits are counted in the overflow series of their
+// resource, which has the attributes overflowAttributes. If the limits do not permit another overflow series either,
+// they are counted in the one of commonResource.
 func New(limits Limits, overflowAttributes, commonResource []byte) *Totals {
 	return &Totals{
 		limits:             limits,
@@ -203,27 +203,28 @@ func (t *Totals) count(s *Series, counted Counted) {
 	t.recent.MoveToFront(s.recent)
 }
 
-// IsCounted reports whether the series was counted in the current cycle.
-func (t *Totals) IsCounted(s *Series) bool { return s.cycle == t.cycle }
+// HasNewSpans reports whether counts were added to the series in the current cycle.
+func (t *Totals) HasNewSpans(s *Series) bool { return s.cycle == t.cycle }
 
 // Resources returns all resources that have a series. The caller must not modify them; they are
 // valid until the next call.
 func (t *Totals) Resources() []*Resource { return t.resources }
 
-// overflowSeries returns the overflow series of a resource and a metric, which counts the spans of all series of both
-// that exceed the limits. It adds the series if it does not exist. If the limits do not permit that, it returns the
-// overflow series of t.commonResource and the metric instead.
+// overflowSeries returns the series that counts the spans of a resource and a metric whose own series exceed the
+// limits. It adds this overflow series if it does not exist. If the limits do not permit an overflow series for the
+// resource, it returns the one of t.commonResource, which is always permitted.
 func (t *Totals) overflowSeries(resource []byte, metric int) *Series {
 	id := SeriesID{resource, metric, []byte(t.overflowAttributes)}
-	if s := t.find(id); s != nil {
-		return s
+	s := t.find(id)
+	if s == nil && !t.hasRoomForOverflow(resource) {
+		id.Resource = []byte(t.commonResource)
+		s = t.find(id)
 	}
-	isCommon := string(resource) == t.commonResource
-	if isCommon || t.hasRoomForOverflow(resource) {
+	if s == nil {
 		t.overflowCount++
-		return t.addSeries(id)
+		s = t.addSeries(id)
 	}
-	return t.overflowSeries([]byte(t.commonResource), metric) // which has no limit
+	return s
 }
 
 // hasRoomForOverflow reports whether the limits permit an overflow series for a resource that has none.
@@ -264,8 +265,8 @@ func (t *Totals) leastRecent() *Series {
 	return nil
 }
 
-// makeRoom removes the series without spans for the longest time until the limits permit a new series with the given
-// ID. It returns false if the next series is not removable.
+// makeRoom removes series, least recently counted first, until the limits permit a new series with the given ID. It
+// returns false if they do not permit it, because the next series is not removable.
 func (t *Totals) makeRoom(id SeriesID) bool {
 	for !t.hasRoom(id) {
 		s := t.leastRecent()
@@ -281,7 +282,7 @@ func (t *Totals) makeRoom(id SeriesID) bool {
 // (export interval), had spans within the time Limits.MinIdle before the cycle, or has undelivered spans.
 func (t *Totals) isRemovable(s *Series) bool {
 	hadRecentSpans := t.windowStart-s.end < int64(t.limits.MinIdle)
-	return !t.IsCounted(s) && !hadRecentSpans && t.Undelivered(s) == 0
+	return !t.HasNewSpans(s) && !hadRecentSpans && t.Undelivered(s) == 0
 }
 
 // hasRoom reports whether the limits permit a new series with the given ID.
