@@ -107,9 +107,9 @@ func (p *Publisher) Received() uint64 { return p.settlement.Received() }
 // empty if the file has no record of the publisher.
 func (p *Publisher) Token() string { return p.settlement.Token() }
 
-// Settled returns how many of the received spans are settled: delivered, or finally dropped. firstUnsettled is
-// the first cycle, or export interval, with spans that are not settled. Settled is safe for concurrent use.
-func (p *Publisher) Settled(firstUnsettled uint64) uint64 {
+// SettleBefore returns how many of the received spans are settled: delivered, or finally dropped. firstUnsettled is
+// the first cycle, or export interval, with spans that are not settled. SettleBefore is safe for concurrent use.
+func (p *Publisher) SettleBefore(firstUnsettled uint64) uint64 {
 	return p.settlement.SettleBefore(firstUnsettled)
 }
 

@@ -23,7 +23,7 @@ func TestSettled_WhilePublishing(t *testing.T) {
 			default:
 			}
 			through, _ := h.aggregator.Settled()
-			now := p.Settled(through)
+			now := p.SettleBefore(through)
 			h.mu.Lock()
 			delivered := h.sealed + p.Dropped()
 			h.mu.Unlock()
@@ -56,8 +56,8 @@ func TestSettled_WhilePublishing(t *testing.T) {
 	close(stop)
 	asking.Wait()
 	h.stop(p)
-	if through, _ := h.aggregator.Settled(); p.Settled(through) != p.Received() {
-		t.Errorf("%d of %d spans are settled in the end", p.Settled(through), p.Received())
+	if through, _ := h.aggregator.Settled(); p.SettleBefore(through) != p.Received() {
+		t.Errorf("%d of %d spans are settled in the end", p.SettleBefore(through), p.Received())
 	}
 }
 
@@ -70,7 +70,7 @@ func TestSettled_DroppedBatch(t *testing.T) {
 		t.Errorf("%v, received %d of 3 spans of a key that can't be read", err, p.Received())
 	}
 	h.stop(p)
-	if through, _ := h.aggregator.Settled(); p.Settled(through) != 3 {
-		t.Errorf("%d of 3 are settled", p.Settled(through))
+	if through, _ := h.aggregator.Settled(); p.SettleBefore(through) != 3 {
+		t.Errorf("%d of 3 are settled", p.SettleBefore(through))
 	}
 }

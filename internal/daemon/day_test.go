@@ -117,7 +117,7 @@ func publishForADay(
 			published += uint64(n)
 			time.Sleep(time.Duration(random.Int64N(int64(40 * time.Second))))
 			through, _ := a.Settled()
-			if now := p.Settled(through); now < settled || now > published {
+			if now := p.SettleBefore(through); now < settled || now > published {
 				t.Errorf("%d of %d are settled, %d were settled before", now, published, settled)
 			} else {
 				settled = now

@@ -80,8 +80,7 @@ func (c *conn) serve() {
 	c.sendEndReason(err)
 	c.dropRemaining()
 	c.releaseResources()
-	hasPendingFlushes := c.pendingFlushes.Load() > 0
-	if hasPendingFlushes && isNormalEnd(err) {
+	if isNormalEnd(err) {
 		c.waitForFlushReplies()
 	}
 }
@@ -93,17 +92,24 @@ func isNormalEnd(err error) bool { return err == nil || errors.Is(err, io.EOF) }
 // sendEndReason sends a bye message with the reason if the daemon, and not the client, ends the connection. err is
 // the result of handleMessages. If it is a fault of the client, sendEndReason also counts and logs it.
 func (c *conn) sendEndReason(err error) {
-	isNormal := isNormalEnd(err)
-	endsWithinFrame := FaultOf(err) == FaultIncompleteFrame // the shutdown may have interrupted the client's last write
-	isShutdown := c.isDraining() && (isNormal || endsWithinFrame)
 	switch {
-	case isShutdown:
+	case c.isEndedByShutdown(err):
 		c.sendBye(byeShutdown)
+	case isNormalEnd(err): // the client has ended the connection
 	case errors.Is(err, errEarlierPending):
 		c.sendBye(wire.Bye{Reason: "earlier_pending", Detail: err.Error()})
-	case !isNormal:
+	default:
 		c.fail(err)
 	}
+}
+
+// isEndedByShutdown reports whether a connection, whose handleMessages returned err, ends because the daemon shuts
+// down. The last frame can then be incomplete, because the shutdown can interrupt a write of the client.
+func (c *conn) isEndedByShutdown(err error) bool {
+	if !c.isDraining() {
+		return false
+	}
+	return isNormalEnd(err) || FaultOf(err) == FaultIncompleteFrame
 }
 
 // handleMessages reads and handles messages of the client until the connection ends. It returns nil after a bye,
@@ -210,7 +216,7 @@ func readHello(frames *frameReader) (hello *wire.Hello, message []byte, err erro
 		return nil, message, &fault{FaultNoHello, err}
 	}
 	if kind != wire.TypeHello {
-		frames.unread(message) // if it contains spans, they are counted as dropped when the connection ends
+		frames.unread(message) // so that conn.dropRemaining reads it again, and counts its spans as dropped
 		return nil, message, faultf(FaultNoHello, "read hello: the first message is %s", kind)
 	}
 	hello, err = decodeHello(body)
@@ -276,9 +282,9 @@ func (c *conn) defineKeys(body []byte) error {
 	}
 	maxKeys := c.config.Admit.MaxKeys()
 	for {
-		number, key, ok := definitions.Next()
-		if !ok {
-			return asBadMessage(definitions.Err())
+		number, key, hasNext := definitions.Next()
+		if !hasNext {
+			break
 		}
 		if int64(number) >= int64(maxKeys) {
 			return faultf(FaultBadMessage, "define key: number %d is not below %d, the maximum in the welcome "+
@@ -288,6 +294,7 @@ func (c *conn) defineKeys(body []byte) error {
 			return asBadMessage(err)
 		}
 	}
+	return asBadMessage(definitions.Err()) // nil unless the loop has ended at an invalid definition
 }
 
 // countLost handles a message in which the client reports how many spans it could not send, by reason. It adds the
@@ -330,14 +337,14 @@ func (c *conn) handleFlush(body []byte) error {
 // message with the ID flushID. It sends no reply if c.flushContext is canceled first.
 func (c *conn) deliverAndReply(flushID uint64) {
 	err := c.config.Deliver(c.flushContext)
+	c.pendingFlushes.Add(-1)
 	isCanceled := c.flushContext.Err() != nil
-	c.pendingFlushes.Add(-1) // after the check, because serve cancels the context when this is 0
 	if isCanceled {
 		return
 	}
-	// The client may close the connection after the reply, so it must learn before which spans are delivered.
-	firstUnsettled, _ := c.config.Settled()
-	c.sendSettled(firstUnsettled, c.features.Load())
+	// A client can close the connection as soon as it has the reply. So it gets the number of settled spans first.
+	firstUnsettledInterval, _ := c.config.Settled()
+	c.sendSettled(firstUnsettledInterval, c.features.Load())
 	reply := wire.Flush{ID: flushID, OK: err == nil}
 	if err != nil {
 		reply.Error = err.Error()
@@ -370,8 +377,8 @@ func (c *conn) writeLocked(frame []byte) error {
 	return err
 }
 
-// disconnectSlow counts and logs that the client does not read, and shuts down both directions of its socket. Data
-// that the client has already sent can still be read. writeErr is the error of the write that timed out.
+// disconnectSlow counts and logs that the client does not read, and makes all later writes of both sides fail. The
+// daemon can still read data that the client has already written. writeErr is the error of the write that timed out.
 func (c *conn) disconnectSlow(writeErr error) {
 	c.counters.faults[FaultTooSlow].Add(1)
 	err := fmt.Errorf("write to client: the client does not read: %w", writeErr)
@@ -393,7 +400,7 @@ func (c *conn) sendWelcome(outcomes []uint64) {
 		MaxKeys: config.Admit.MaxKeys(), MaxKeyBytes: config.Admit.MaxKeyBytes(),
 		Features: *c.features.Load(),
 		Settled:  c.wantsSettledCount, // whether later messages contain the number of settled spans
-		Earlier:  outcomes,
+		Earlier:  outcomes,            // of the client's previous connection
 	}
 	if c.wantsSettledCount {
 		// After a reconnect, the client asks with this token for the outcomes of its earlier spans.
@@ -417,15 +424,15 @@ func (c *conn) sendFeatures(features *wire.Features) {
 }
 
 // sendSettled tells the client how many of its spans are settled, that is delivered or finally dropped; the client
-// needs no copy of those. All spans from export intervals with a number below firstUnsettled are settled.
+// needs no copy of those. All spans from export intervals with a number below firstUnsettledInterval are settled.
 // sendSettled sends nothing if there are no newly settled spans, or if the client did not ask for this.
-func (c *conn) sendSettled(firstUnsettled uint64, features *wire.Features) {
+func (c *conn) sendSettled(firstUnsettledInterval uint64, features *wire.Features) {
 	c.writeMu.Lock()
 	defer c.writeMu.Unlock()
 	if !c.isWelcomed {
 		return
 	}
-	settledCount := c.publisher.Settled(firstUnsettled) // called for all clients, because it also frees memory
+	settledCount := c.publisher.SettleBefore(firstUnsettledInterval) // for all clients, because it also frees memory
 	hasGrown := settledCount > c.sentSettledCount
 	if c.wantsSettledCount && hasGrown {
 		c.sentSettledCount = settledCount
@@ -505,10 +512,11 @@ func (c *conn) waitForFlushReplies() {
 	case <-clientClosed:
 	case <-c.draining:
 	}
+	// serve closes the socket next, so no goroutine may use it any more.
 	c.cancelFlushReplies()
 	past := time.Unix(1, 0)
-	_ = c.socket.SetReadDeadline(past) // ends waitForClose
-	<-clientClosed                     // so that no goroutine uses the socket any more
+	_ = c.socket.SetReadDeadline(past) // makes waitForClose return
+	<-clientClosed
 }
 
 // doneAfter calls fn in a new goroutine. The returned channel is closed when fn has returned.

@@ -90,14 +90,15 @@ func (f *frameReader) readUntil(size int) error {
 // buffered returns the number of unread bytes in the buffer.
 func (f *frameReader) buffered() int { return f.end - f.start }
 
-// read reads once from the connection into the buffer. If the buffer is full, it first makes room for a frame of
-// size bytes. If the buffer already contains a part of the frame, the rest must arrive within f.timeout.
+// read reads once from the connection into the buffer, which contains the first bytes of a frame, or nothing. The
+// frame has size bytes. After its first bytes, the rest must arrive within f.timeout.
 func (f *frameReader) read(size int) error {
 	isPartial := f.buffered() > 0
 	if isPartial {
-		if err := f.prepareForRest(size); err != nil {
+		if err := f.makeRoom(size); err != nil {
 			return err
 		}
+		f.startTimeout()
 	} else {
 		f.start, f.end = 0, 0
 	}
@@ -107,31 +108,24 @@ func (f *frameReader) read(size int) error {
 	n, err := f.conn.Read(f.buf[f.end:])
 	f.end += n
 	waited := f.rate.waitAfterRead(n)
-	f.extendDeadline(waited) // the client is not slow, the daemon limits its rate
-	if n > 0 || err == nil {
-		return nil
-	}
-	return f.handleReadError(err, isPartial)
-}
-
-// prepareForRest prepares for reading the rest of a frame of size bytes, a part of which is in the buffer. It makes
-// room if the buffer is full. It sets f.deadline, unless an earlier read of the frame has set it.
-func (f *frameReader) prepareForRest(size int) error {
-	isFull := f.end == len(f.buf)
-	if isFull {
-		if err := f.makeRoom(size); err != nil {
-			return err
-		}
-	}
-	if f.deadline.IsZero() {
-		f.deadline = time.Now().Add(f.timeout)
+	f.extendDeadline(waited)          // the client is not slow, the daemon limits its rate
+	hasFailed := err != nil && n == 0 // after data, the next read returns the error
+	if hasFailed {
+		return f.handleReadError(err, isPartial)
 	}
 	return nil
 }
 
+// startTimeout sets the deadline for the rest of the current frame, unless an earlier read has set it.
+func (f *frameReader) startTimeout() {
+	if f.deadline.IsZero() {
+		f.deadline = time.Now().Add(f.timeout)
+	}
+}
+
 // handleReadError returns the reason why the connection ends after a read that returned err and no data. isPartial
-// reports whether a part of a frame was read before. After the deadline, it reads data that has arrived while the
-// daemon itself was paused, and returns nil if there is any.
+// reports whether a part of a frame was read before. After the deadline, handleReadError first tries to read without
+// waiting, and returns nil if that succeeds: the daemon's process may have been suspended, and not the client.
 func (f *frameReader) handleReadError(err error, isPartial bool) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		hasData := f.readAvailable()
@@ -148,8 +142,8 @@ func (f *frameReader) handleReadError(err error, isPartial bool) error {
 	return io.EOF // also for a reset, which between two frames loses no data
 }
 
-// readAvailable reads bytes that have already arrived, without waiting, and reports whether there were any. It
-// reads from the file descriptor, because net.Conn does not read after its deadline.
+// readAvailable reads bytes that have already arrived, and reports whether there were any. It does not wait, because
+// the file descriptor is non-blocking. It bypasses f.conn.Read, which reads nothing after the read deadline.
 func (f *frameReader) readAvailable() bool {
 	socket, isSocket := f.conn.(syscall.Conn)
 	if !isSocket {
@@ -161,7 +155,7 @@ func (f *frameReader) readAvailable() bool {
 	}
 	n := 0
 	readOnce := func(fd uintptr) { n, _ = unix.Read(int(fd), f.buf[f.end:]) } // n is -1 after an error
-	_ = rawConn.Control(readOnce)                                             // fails only if the socket is closed
+	_ = rawConn.Control(readOnce)                                             // keeps fd open; fails if it is closed
 	hasRead := n > 0
 	if hasRead {
 		f.end += n
@@ -177,31 +171,36 @@ func (f *frameReader) extendDeadline(delay time.Duration) {
 	}
 }
 
-// makeRoom makes room at the end of a full buffer that contains a part of a frame of size bytes. It moves the part to
-// the start of the buffer, or to a larger buffer if the part is already at the start.
-func (f *frameReader) makeRoom(size int) error {
+// makeRoom makes room at the end of the buffer if the buffer is full. The unread bytes are the first bytes of a frame
+// of frameSize bytes. makeRoom moves them to the start of the buffer, or to a larger buffer if they are already there.
+func (f *frameReader) makeRoom(frameSize int) error {
+	isFull := f.end == len(f.buf)
+	if !isFull {
+		return nil
+	}
 	isAtStart := f.start == 0
 	if isAtStart {
-		return f.grow(size)
+		return f.grow(frameSize)
 	}
 	f.compact()
 	return nil
 }
 
-// grow moves the first part of a frame of size bytes to a larger buffer from f.buffers. It waits for a free buffer,
-// and returns an error if none is free within the read timeout.
-func (f *frameReader) grow(size int) error {
+// grow moves the first bytes of a frame of frameSize bytes to a larger buffer from f.buffers. It waits for a free
+// buffer, and returns an error if none is free within the read timeout.
+func (f *frameReader) grow(frameSize int) error {
 	waitStart := time.Now()
-	large := f.buffers.acquire(size, f.maxFrame+wire.HeaderLen, f.timeout)
+	large := f.buffers.acquire(frameSize, f.maxFrame+wire.HeaderLen, f.timeout)
 	if large == nil {
 		return faultf(FaultNoSpace, "read frame: all buffers for frames of %d bytes are in use; send frames "+
-			"below %d bytes", size, baseBuffer)
+			"below %d bytes", frameSize, baseBuffer)
 	}
 	f.extendDeadline(time.Since(waitStart))
 	f.large = large
-	const maxNextBytes = baseBuffer // bytes of the next frames, which shrink later moves back to the base buffer
-	usedSize := min(len(large.Bytes()), size+maxNextBytes)
-	f.moveTo(large.Bytes()[:usedSize])
+	// Reads can also put bytes of the next frames into the buffer, but no more than shrink can move to the base buffer.
+	const maxNextBytes = baseBuffer
+	usableSize := min(len(large.Bytes()), frameSize+maxNextBytes)
+	f.moveTo(large.Bytes()[:usableSize])
 	return nil
 }
 
@@ -238,10 +237,10 @@ func (f *frameReader) unread(message []byte) { f.start -= wire.HeaderLen + len(m
 // the message, and length is the length of the whole message. The rest of a long message is discarded, so that no
 // large buffer is needed.
 func (f *frameReader) eachRemaining(fn func(head []byte, length int)) {
-	f.shrink()
+	f.shrink() // releases the large buffer early if possible
 	for {
-		head, length := f.drainFrame()
-		if head == nil {
+		head, length, isComplete := f.drainFrame()
+		if !isComplete {
 			return
 		}
 		fn(head, length)
@@ -249,48 +248,49 @@ func (f *frameReader) eachRemaining(fn func(head []byte, length int)) {
 }
 
 // drainFrame reads the next frame to its end. It returns the length of its message, and the first part of the message,
-// which is valid until the next read. messageStart is nil if the connection ends within the frame, or if the frame is
-// invalid.
-func (f *frameReader) drainFrame() (messageStart []byte, messageLength int) {
+// which is valid until the next read. isComplete is false if the connection ends before the end of the frame, or if the
+// frame is empty, which the protocol forbids.
+func (f *frameReader) drainFrame() (messageStart []byte, messageLength int, isComplete bool) {
 	hasHeader := f.fillUntil(wire.HeaderLen)
 	if !hasHeader {
-		return nil, 0
+		return nil, 0, false
 	}
 	messageLength = int(wire.FrameLength(f.buf[f.start:f.end]))
 	if messageLength == 0 {
-		return nil, 0
+		return nil, 0, false
 	}
 	frameSize := wire.HeaderLen + messageLength
 	maxStartSize := len(f.base) / 2 // the other half of the buffer is for reading the rest
 	startSize := min(frameSize, maxStartSize)
 	hasStart := f.fillUntil(startSize)
 	if !hasStart {
-		return nil, 0
+		return nil, 0, false
 	}
-	bytesOfNextFrame, isComplete := f.readRest(startSize, frameSize)
+	keptSize, isComplete := f.drainRest(startSize, frameSize-startSize)
 	if !isComplete {
-		return nil, 0
+		return nil, 0, false
 	}
 	messageStart = f.buf[f.start+wire.HeaderLen : f.start+startSize]
-	f.start = f.end - bytesOfNextFrame
-	return messageStart, messageLength
+	f.start += startSize + keptSize
+	return messageStart, messageLength, true
 }
 
-// readRest reads a frame of frameSize bytes to its end, after the first startSize bytes are in the buffer. It keeps
-// only these and the last bytes that it reads. The last bytesOfNextFrame bytes in the buffer follow the frame.
-// isComplete is false if the connection ends within the frame.
-func (f *frameReader) readRest(startSize, frameSize int) (bytesOfNextFrame int, isComplete bool) {
-	missing := frameSize - f.buffered()
-	for missing > 0 {
-		f.end = f.start + startSize // discards the bytes of the previous read
+// drainRest reads the last restSize bytes of a frame, whose first startSize bytes are in the buffer. It discards all of
+// them but the last keptSize bytes. isComplete is false if the connection ends before the end of the frame.
+func (f *frameReader) drainRest(startSize, restSize int) (keptSize int, isComplete bool) {
+	missing := restSize
+	for {
+		received := f.buffered() - startSize // can include bytes of the next frames
+		if received >= missing {
+			return missing, true
+		}
+		missing -= received
+		f.end -= received // discards the received bytes
 		n := f.fillOnce()
 		if n == 0 {
 			return 0, false
 		}
-		missing -= n
 	}
-	bytesOfNextFrame = -missing // negative if the buffer contains the start of the next frame
-	return bytesOfNextFrame, true
 }
 
 // fillUntil reads until the buffer contains at least size unread bytes. It returns false if the connection ends
@@ -306,7 +306,7 @@ func (f *frameReader) fillUntil(size int) bool {
 }
 
 // fillOnce reads once into the free space of the buffer. It returns the number of bytes, which is 0 at the end of the
-// stream.
+// stream. After an error, nothing more can be read, so that it counts as the end of the stream.
 func (f *frameReader) fillOnce() (n int) {
 	if f.end == len(f.buf) {
 		f.compact()
@@ -360,11 +360,10 @@ func newLargeBuffers(maxBytes int64, stopped <-chan struct{}) *largeBuffers {
 	return &largeBuffers{pool: memory.NewPool(maxBytes, maxSpareBuffers), stopped: stopped}
 }
 
-// acquire returns a buffer of at least size bytes. It prefers a larger one of up to maxSize bytes, which may also
-// fit the next frames. If no buffer is available, it waits for one, and returns nil after timeout.
+// acquire returns a buffer of at least size bytes; size is at most maxSize. It prefers a larger one of up to maxSize
+// bytes, which may also fit the next frames. If no buffer is available, it waits for one, and returns nil after timeout.
 func (b *largeBuffers) acquire(size, maxSize int, timeout time.Duration) *memory.Buffer {
-	roundedSize := min(roundUp(size, baseBuffer), maxSize)
-	preferredSize := max(size, roundedSize)
+	preferredSize := min(roundUp(size, baseBuffer), maxSize)
 	buffer := b.pool.Take(preferredSize)
 	if buffer == nil {
 		buffer = b.pool.Take(size)
@@ -408,7 +407,7 @@ type throttle struct {
 }
 
 // newThrottle returns a throttle that limits reads to bytesPerSecond, or nil, which means no limit, if that is 0.
-// After disabled is closed, reads no longer wait. The throttle counts in delays the reads that had to wait.
+// After disabled is closed, reads no longer wait. The counter delays is incremented for each read that had to wait.
 func newThrottle(bytesPerSecond int, disabled <-chan struct{}, delays *atomic.Uint64) *throttle {
 	if bytesPerSecond == 0 {
 		return nil

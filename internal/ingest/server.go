@@ -253,13 +253,14 @@ func (s *Server) announceFeatures() (changed <-chan struct{}) {
 	return changed
 }
 
-// announceSettled tells each client how many of its spans are settled, that is delivered or finally dropped. The
-// returned channel is closed when more spans are settled. The clients are written to one after the other: a write
-// takes microseconds, and a client that does not read is disconnected.
+// announceSettled tells each client how many of its spans are settled, that is delivered or finally dropped: all spans
+// of the export intervals before the first unsettled one. The returned channel is closed when more spans are settled.
+// The clients are written to one after the other: a write takes microseconds, and a client that does not read is
+// disconnected.
 func (s *Server) announceSettled() (changed <-chan struct{}) {
-	firstUnsettled, changed := s.config.Settled()
+	firstUnsettledInterval, changed := s.config.Settled()
 	for _, c := range s.connections() {
-		c.sendSettled(firstUnsettled, s.features.Load())
+		c.sendSettled(firstUnsettledInterval, s.features.Load())
 	}
 	return changed
 }
@@ -289,7 +290,7 @@ func (s *Server) Drain(ctx context.Context) error {
 	case <-ctx.Done():
 		err = fmt.Errorf("drain connections: %w; raise --shutdown-grace", ctx.Err())
 	}
-	s.endWaits() // so that the remaining connections end, and drained is closed
+	s.endWaits() // after ctx is done, this makes the remaining connections end
 	<-drained
 	return err
 }
@@ -303,6 +304,7 @@ func (s *Server) rejectNewData() {
 	close(s.draining)
 	s.listener.RejectNew() // rejects new connections
 	for _, c := range s.connections() {
+		// On a Unix socket, this makes the client's next write fail, and keeps the data of earlier writes.
 		_ = c.socket.CloseRead() // fails only if the client has closed the connection
 	}
 }

@@ -88,24 +88,30 @@ func (l *Listener) Accept() (net.Conn, error) { return l.AcceptUnix() }
 // and the next daemon accepts the pending connections.
 func (l *Listener) AcceptUnix() (*net.UnixConn, error) {
 	for {
-		socket := l.oldest() // there are two while one whose file was removed has pending connections
+		socket := l.oldest()
 		conn, err := socket.AcceptUnix()
-		isShutDown := errors.Is(err, os.ErrDeadlineExceeded) // shutdown sets a deadline in the past
-		hasNoPending := errors.Is(err, unix.EINVAL) || errors.Is(err, net.ErrClosed)
+		wasInterrupted := errors.Is(err, os.ErrDeadlineExceeded) // by interruptAccept
+		hasNoMore := errors.Is(err, unix.EINVAL) || errors.Is(err, net.ErrClosed)
 		switch {
-		case isShutDown && l.isInherited():
+		case wasInterrupted && l.isInherited():
 			return nil, net.ErrClosed
-		case isShutDown:
-			_ = socket.SetDeadline(time.Time{}) // to accept the pending connections
-		case hasNoPending:
-			isRemoved := l.removeOldest()
-			if !isRemoved {
+		case wasInterrupted: // the socket is shut down, but can have pending connections
+			_ = socket.SetDeadline(time.Time{})
+		case hasNoMore:
+			isReplaced := l.removeOldest() // by a newer socket, from which the next connections are accepted
+			if !isReplaced {
 				return nil, net.ErrClosed
 			}
 		default:
 			return conn, err
 		}
 	}
+}
+
+// interruptAccept makes a call of AcceptUnix that waits at the socket return os.ErrDeadlineExceeded.
+func interruptAccept(socket *net.UnixListener) {
+	past := time.Unix(1, 0)
+	_ = socket.SetDeadline(past) // fails only if the socket is closed
 }
 
 // oldest returns the socket from which connections are accepted first. Newer sockets have replaced it.
@@ -115,9 +121,9 @@ func (l *Listener) oldest() *net.UnixListener {
 	return l.sockets[0]
 }
 
-// removeOldest closes the oldest socket and removes it from l.sockets. If it is the only one, removeOldest does
-// nothing and returns false. The caller must have accepted all pending connections of the socket.
-func (l *Listener) removeOldest() (isRemoved bool) {
+// removeOldest closes the oldest socket and removes it from l.sockets. If no newer socket has replaced it, removeOldest
+// does nothing and returns false. The caller must have accepted all pending connections of the socket.
+func (l *Listener) removeOldest() (isReplaced bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.sockets) == 1 {
@@ -142,14 +148,15 @@ func (l *Listener) RejectNew() {
 	defer l.mu.Unlock()
 	l.isRejecting = true
 	if l.isInherited() {
-		_ = l.config.Inherited.SetDeadline(time.Unix(1, 0)) // fails only if it is closed
+		interruptAccept(l.config.Inherited)
 		return
 	}
 	shutdown(l.newest()) // the older ones are shut down already
 }
 
-// shutdown makes a socket reject new connections. From then on, accept(2) returns the pending connections and then
-// EINVAL. Linux returns EINVAL only for a blocking socket, so shutdown makes it blocking.
+// shutdown makes a socket reject new connections, and interrupts a waiting call of AcceptUnix. From then on, accept(2)
+// returns the pending connections and then EINVAL. Linux returns EINVAL only for a blocking socket, so shutdown makes it
+// blocking.
 func shutdown(socket *net.UnixListener) {
 	rawConn, err := socket.SyscallConn()
 	if err != nil {
@@ -161,13 +168,12 @@ func shutdown(socket *net.UnixListener) {
 			_ = unix.SetNonblock(int(fd), false)
 		}
 	})
-	past := time.Unix(1, 0)
-	_ = socket.SetDeadline(past) // ends a pending call of AcceptUnix
+	interruptAccept(socket)
 }
 
-// Close closes the socket and removes its file, unless another process has replaced the file. It releases the lock
-// last, because another daemon can create the socket from then on. It keeps the lock file: if it were removed, two
-// daemons could hold locks on two files of the same name.
+// Close closes the socket and removes its file, unless another process has replaced the file. Then it releases the lock,
+// so that another daemon can create a socket at the same path. It keeps the lock file: if it were removed, two daemons
+// could hold locks on two files of the same name.
 func (l *Listener) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -215,7 +221,7 @@ func (l *Listener) restore() (isRestored bool, err error) {
 	if err := l.bind(); err != nil {
 		return false, err
 	}
-	shutdown(previous) // AcceptUnix still returns its pending connections
+	shutdown(previous) // AcceptUnix returns its pending connections before those of the new socket
 	return true, nil
 }
 
