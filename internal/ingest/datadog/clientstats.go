@@ -23,16 +23,16 @@ type statsRequest struct {
 // of reading the body, or nil. After such an error, Handle adds nothing.
 func (r *statsRequest) Handle(readErr error) receiver.Response {
 	if readErr != nil {
-		tooLarge, incomplete := StatsTooLarge.resultIndex(), StatsIncomplete.resultIndex()
-		return r.server.refuseUnreadable(r.BufferedRequest, readErr, tooLarge, incomplete)
+		resultIfTooLarge, resultIfIncomplete := StatsTooLarge.resultIndex(), StatsIncomplete.resultIndex()
+		return r.server.refuseUnreadable(r.BufferedRequest, readErr, resultIfTooLarge, resultIfIncomplete)
 	}
 	var result StatsResult
-	hasPanicked := r.server.CatchPanic(func() { result = r.merge() })
+	hasPanicked := r.server.CatchPanic(func() { result = r.decodeAndMerge() })
 	if hasPanicked {
 		result = StatsBug
 	}
 	r.Result = result.resultIndex()
-	areAdded := r.IsCounted // true even if merge has panicked after adding them
+	areAdded := r.IsCounted // set by r.Merge as soon as it adds statistics, so it is right even after a panic
 	if !areAdded {
 		return nil
 	}
@@ -42,16 +42,17 @@ func (r *statsRequest) Handle(readErr error) receiver.Response {
 	}
 }
 
-// merge adds all statistics in the body to those of the daemon, or none of them, and returns the result. If an
+// decodeAndMerge adds all statistics in the body to those of the daemon, or none of them, and returns the result. If an
 // equal body was merged before, it adds nothing.
-func (r *statsRequest) merge() StatsResult {
+func (r *statsRequest) decodeAndMerge() StatsResult {
 	header := r.Header()
-	if header.Get(headerEncoding) != "" {
+	isCompressed := header.Get(headerEncoding) != ""
+	if isCompressed {
 		return StatsUnread // the agent supports no compression either
 	}
 	setContainer(containerOf(r.BufferedRequest), header)
-	payload := <-r.server.idlePayload                         // all requests share one Payload, one after another
-	defer func() { r.server.idlePayload <- payload.Next() }() // Next empties it
+	payload := <-r.server.idlePayload // waits while another request uses it
+	defer r.server.returnPayload(payload)
 	if err := payload.Read(r.Body.Bytes, statsOriginOf(header)); err != nil {
 		return mergeResult(err)
 	}
@@ -63,6 +64,9 @@ func (r *statsRequest) merge() StatsResult {
 	}
 	return mergeResult(err)
 }
+
+// returnPayload empties payload, and makes it available for the next request.
+func (s *Server) returnPayload(payload *clientstats.Payload) { s.idlePayload <- payload.Next() }
 
 // statsOriginOf returns the origin of a request with statistics according to the request's header. In such requests the
 // process tags are a part of the body, and the header has the version of the obfuscation.

@@ -3,7 +3,6 @@ package datadog
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/admit"
@@ -55,8 +54,8 @@ const defaultBuffer = 1500 * time.Millisecond
 
 // Fields of receiver.Setup.
 const (
-	flagPrefix = "apm"
-	data       = "traces"
+	flagPrefix   = "apm"
+	receivedData = "traces"
 )
 
 // Check returns the joined errors of all invalid settings. It also rejects the agent's own socket as the listen address.
@@ -77,18 +76,16 @@ func (c *Config) Memory(publisherBytes int) []memory.Part {
 	if !c.Enabled() {
 		return nil
 	}
+	decodingBytes := rules.CounterBytes(c.MaxBody, c.Exemplars != nil)
 	publishingBytes := spantable.MaxSpans(c.MaxBody) * admit.SpanBytes
-	counterBytes := rules.CounterBytes(c.MaxBody, c.Exemplars != nil) + publishingBytes
-	parts := c.Config.Memory(flagPrefix, data, receiver.MemorySizes{
-		Counting:   counterBytes,
+	parts := c.Config.Memory(flagPrefix, receivedData, receiver.MemorySizes{
+		Counting:   decodingBytes + publishingBytes,
 		Connection: connectionBytes,
 		Publishers: c.Publishers(rules.MaxBaseServices) * publisherBytes,
 	})
-	statistics := memory.Part{
+	return append(parts, memory.Part{
 		Name: "statistics that are read", Bytes: int64(clientstats.Bytes(c.MaxBody)), Flag: "apm-max-body",
-	}
-	const bodyParts = 2 // parts begins with the bodies and their hashes
-	return slices.Insert(parts, bodyParts, statistics)
+	})
 }
 
 // connectionBytes is the approximate memory of a connection during a request, including the connection to the agent: six

@@ -68,7 +68,7 @@ func (s *Server) setup() receiver.Setup {
 	upstream := s.config.Agent
 	upstream.ResponseTimeout = forwardTimeout
 	return receiver.Setup{
-		FlagPrefix: flagPrefix, Data: data, Results: slices.Concat(resultNames[:], statsResultNames[:]),
+		FlagPrefix: flagPrefix, Data: receivedData, Results: slices.Concat(resultNames[:], statsResultNames[:]),
 		Classify: s.classify, Stream: http.HandlerFunc(s.serveOther), LoadFeatures: s.loadFeatures,
 		Upstream: upstream, UpstreamCounts: true,
 		ReadHeaderTimeout: readTimeout, BodyTimeout: readTimeout, WriteTimeout: writeTimeout,

@@ -54,7 +54,7 @@ func (s *Server) resultIfUncounted(format decode.Format, header http.Header) (re
 }
 
 // isReadable reports whether the daemon reads the body of a trace request. It reads no compressed body, no body from
-// a web page of another site, and no JSON, which FormatV04 permits.
+// a web page of another site, and no JSON. Only a body of FormatV04 can be JSON.
 func isReadable(format decode.Format, header http.Header) bool {
 	isCompressed := header.Get(headerEncoding) != ""
 	isFromOtherSite := header.Get(headerFetchSite) == crossSite
@@ -92,16 +92,16 @@ func (t *traceRequest) refuseUnreadable(readErr error) receiver.Response {
 }
 
 // refuseUnreadable returns the response to a request whose body can't be read into memory because of readErr. It
-// sets r.Result to tooLarge if the body exceeds a size or memory limit, and otherwise to incomplete.
+// sets r.Result to resultIfTooLarge if the body exceeds a size or memory limit, and otherwise to resultIfIncomplete.
 func (s *Server) refuseUnreadable(
-	r *receiver.BufferedRequest, readErr error, tooLarge, incomplete int,
+	r *receiver.BufferedRequest, readErr error, resultIfTooLarge, resultIfIncomplete int,
 ) receiver.Response {
 	isOverLimit := errors.Is(readErr, bodies.ErrNoRoom) // also for ErrTooLarge, which wraps it
 	if isOverLimit {
-		r.Result = tooLarge
+		r.Result = resultIfTooLarge
 		return s.streamOrClose(r, readErr)
 	}
-	r.Result = incomplete
+	r.Result = resultIfIncomplete
 	return func(w http.ResponseWriter) error {
 		if errors.Is(readErr, os.ErrDeadlineExceeded) {
 			http.Error(w, "the request did not arrive completely in time", http.StatusRequestTimeout)

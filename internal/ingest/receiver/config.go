@@ -110,11 +110,11 @@ func (c *Config) Memory(flagPrefix, data string, sizes MemorySizes) []memory.Par
 	part := func(name string, bytes int, flag string) memory.Part {
 		return memory.Part{Name: name + data, Bytes: int64(bytes), Flag: flag}
 	}
-	hashes := bodies.DedupBytes(bodies.MaxCounted(c.MaxBodyBytes))
+	maxHashes := bodies.MaxDedupEntries(c.MaxBodyBytes) // a hash of each counted body, to recognize retries
 	return []memory.Part{
 		part("bodies of ", c.MaxBodyBytes, flagPrefix+"-max-body-bytes"),
-		part("hashes of bodies of ", hashes, flagPrefix+"-max-body-bytes"),
-		part("counting of ", c.Counters*sizes.Counting, flagPrefix+"-max-body"),
+		part("hashes of bodies of ", bodies.DedupBytes(maxHashes), flagPrefix+"-max-body-bytes"),
+		part("counting of ", c.Counters*sizes.Counting, flagPrefix+"-max-body"), // sizes.Counting grows with MaxBody
 		part("connections with ", c.MaxConnections*sizes.Connection, flagPrefix+"-max-connections"),
 		part("origins of ", sizes.Publishers, "max-origins"),
 	}

@@ -41,7 +41,8 @@ type cachedPublisher struct {
 }
 
 // NewPublishers returns a cache of at most maxPublishers admit.Publishers, which also remembers at most maxBodies
-// counted bodies. upstreamCounts is true if the upstream counts the spans that the daemon does not count.
+// counted bodies. upstreamCounts is true if the upstream is an agent, which counts the spans of forwarded requests that
+// the daemon has not counted.
 func NewPublishers(admission *admit.Publishers, maxPublishers, maxBodies int, upstreamCounts bool) *Publishers {
 	newPublisher := admission.NewPublisher
 	if !upstreamCounts {

@@ -187,12 +187,14 @@ func (r *BufferedRequest) Merge(
 		return false, admit.ErrStopping
 	}
 	publisher := p.getOrCreate(origin, now)
-	onMerge := func(spans uint64) { // called only if the statistics are added
+	// Merge calls recordMerge when nothing can prevent the merging any more, just before it adds the first group. So a
+	// retry adds nothing, even if Merge panics.
+	recordMerge := func(spans uint64) {
 		r.IsCounted = true
 		p.countedBodies.Add(hash, len(body), now)
 		r.unacked = append(r.unacked, unackedSpans{cycle: publisher.Cycle(), spans: spans})
 	}
-	err = publisher.Merge(onMerge, groups, width, now)
+	err = publisher.Merge(recordMerge, groups, width, now)
 	return false, err //nolint:wrapcheck // its own words
 }
 

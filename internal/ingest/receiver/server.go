@@ -71,7 +71,7 @@ func New(config *Config, setup Setup, maxBatches int) (*Server, error) {
 		results: make([]atomic.Uint64, len(setup.Results)),
 		limiter: conns.NewLimiter(config.MaxConnections),
 		Bodies:  bodies.NewPool(config.MaxBody, config.MaxBodyBytes),
-		publishers: NewPublishers(config.Admit, config.Publishers(maxBatches), bodies.MaxCounted(config.MaxBodyBytes),
+		publishers: NewPublishers(config.Admit, config.Publishers(maxBatches), bodies.MaxDedupEntries(config.MaxBodyBytes),
 			setup.UpstreamCounts),
 		stopping: make(chan struct{}),
 		drained:  make(chan struct{}),
@@ -165,7 +165,7 @@ func (s *Server) maintain(featuresChanged <-chan struct{}) {
 	for {
 		select {
 		case <-featuresChanged:
-			featuresChanged = s.setup.LoadFeatures()
+			featuresChanged = s.setup.LoadFeatures() // a new channel, for the next change
 		case now := <-expireTicker.C:
 			s.publishers.Expire(now)
 			s.Bodies.DropSpares()
@@ -205,13 +205,14 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	conn := conns.FromContext(r.Context())
 	isClosed := conn != nil && conn.IsClosed()
 	if isClosed {
-		panic(http.ErrAbortHandler) // without a response, the sender sends the request again
+		panic(http.ErrAbortHandler) // net/http then sends no response, so the sender sends the request again
 	}
 	if conn != nil && r.ProtoMajor == 2 {
 		conn.SetHTTP2()
 	}
-	isUnsupported := r.ProtoMajor != 1 && s.setup.HTTP2 == nil
-	if isUnsupported {
+	isHTTP2Enabled := s.setup.HTTP2 != nil
+	isSupported := r.ProtoMajor == 1 || isHTTP2Enabled
+	if !isSupported {
 		w.Header().Set("Connection", "close")
 		http.Error(w, "unsupported protocol version", http.StatusHTTPVersionNotSupported)
 		return
@@ -221,14 +222,19 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	exchange, refusal := s.setup.Classify(req)
 	switch {
 	case refusal != nil:
-		control := s.limitReadTime(w)
-		s.respond(w, req, refusal)
-		discardBody(control, r)
+		s.serveRefusal(w, req, refusal)
 	case exchange != nil:
 		s.serveBuffered(w, req, exchange)
 	default:
 		s.setup.Stream.ServeHTTP(w, r)
 	}
+}
+
+// serveRefusal writes the response to a refused request, and discards its body.
+func (s *Server) serveRefusal(w http.ResponseWriter, req *BufferedRequest, refusal Response) {
+	control := s.limitReadTime(w)
+	s.respond(w, req, refusal)
+	discardBody(control, req.HTTP)
 }
 
 // limitReadTime sets the deadline for reading the body of a request.
@@ -250,8 +256,8 @@ func (s *Server) serveBuffered(w http.ResponseWriter, req *BufferedRequest, exch
 	}
 	s.respond(w, req, response)
 	isOverLimit := errors.Is(readErr, bodies.ErrNoRoom)
-	responseReadsBody := s.setup.Stream != nil // it has streamed the rest of the body to the upstream
-	if isOverLimit && !responseReadsBody {
+	canStream := s.setup.Stream != nil // the response has then streamed the rest of the body to the upstream
+	if isOverLimit && !canStream {
 		discardBody(control, req.HTTP)
 	}
 }
@@ -355,7 +361,7 @@ func (s *Server) Drain(ctx context.Context) error {
 	}
 	hasNoRequests := func() bool { return s.inFlight.Load() == 0 }
 	waitUntil(ctx, hasNoRequests) // net/http does not wait for HTTP/2 handlers whose connection is closed
-	s.closeResources()
+	s.closeResources()            // requests that are still in flight can't publish any more
 	return err
 }
 
@@ -377,10 +383,10 @@ func (s *Server) closeResources() {
 func (s *Server) shutdownHTTP(ctx context.Context) error {
 	haveAllSentRequests := func() bool { return !s.limiter.AwaitsFirstRequest() }
 	waitUntil(ctx, haveAllSentRequests)
-	s.limiter.Drain() // from now on, Shutdown can't close a connection with a request in flight
+	s.limiter.Drain() // otherwise Shutdown could close a connection on which a request has just arrived
 	shutdownDone := make(chan error, 1)
 	go func() { shutdownDone <- s.http.Shutdown(ctx) }()
-	closeIdleTimer := time.NewTimer(goAwayGrace)
+	closeIdleTimer := time.NewTimer(goAwayGrace) // before that, Shutdown tells HTTP/2 clients to close the connections
 	defer closeIdleTimer.Stop()
 	for {
 		select {

@@ -51,9 +51,9 @@ type Status struct {
 // Status returns the current counters of the receiver. resultNames are the names of the results that a request can
 // have. s is nil if the receiver is disabled; the counters are then 0.
 func (s *Server) Status(resultNames []string, forwards *ForwardStats) Status {
-	const firstResult = 0 // index in s.results
+	const firstIndex = 0 // index of resultNames[0] in Setup.Results
 	status := Status{
-		Requests:  s.Results(resultNames, firstResult),
+		Requests:  s.Results(resultNames, firstIndex), // s can be nil
 		Forwarded: forwards.Counts(),
 		Refusal:   forwards.lastError.Load(),
 	}

@@ -183,17 +183,19 @@ func (u *Upstream) newRequest(
 	return request, nil
 }
 
-// hopByHop are the header fields that are not forwarded: they concern one connection, or net/http sets them.
+// hopByHop are the header fields that are not forwarded: they concern one connection, or net/http sets them. In a
+// request, net/http also sets Content-Length.
 var hopByHop = []string{
 	"Connection", "Keep-Alive", "Upgrade", "Expect",
 	"Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization",
 	"Te", "Trailer", "Transfer-Encoding",
 	"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto",
-	"Host", "Content-Length",
+	"Host",
 }
 
-// RemoveHopByHop removes the header fields that must not be forwarded.
+// RemoveHopByHop removes the header fields of a request that must not be forwarded.
 func RemoveHopByHop(h http.Header) {
+	delete(h, "Content-Length")
 	for _, name := range hopByHop {
 		delete(h, name)
 	}
@@ -214,8 +216,7 @@ func RemoveConnectionOptions(h http.Header) {
 func CopyResponse(upstream *http.Response) Response {
 	return func(w http.ResponseWriter) error {
 		for name, values := range upstream.Header {
-			isLength := name == "Content-Length" // hopByHop contains it only for requests
-			if isLength || !slices.Contains(hopByHop, name) {
+			if !slices.Contains(hopByHop, name) {
 				w.Header()[name] = values
 			}
 		}
@@ -228,8 +229,8 @@ func CopyResponse(upstream *http.Response) Response {
 // ErrLongResponse is the error of a response body over the limit.
 var ErrLongResponse = errors.New("read response: the body is too long")
 
-// ReadResponse reads the body of a response, and sets the trailers of the response. If the body is longer than
-// maxBytes, it returns ErrLongResponse. If the body is longer than 17 times maxBytes, the trailers are not set.
+// ReadResponse reads the body of a response. At the end of the body, net/http sets the trailers of the response. If the
+// body is longer than maxBytes, ReadResponse returns ErrLongResponse, and reads on for the trailers, up to a limit.
 func ReadResponse(response *http.Response, maxBytes int) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(response.Body, int64(maxBytes)+1))
 	if err != nil {
@@ -238,7 +239,7 @@ func ReadResponse(response *http.Response, maxBytes int) ([]byte, error) {
 	}
 	if len(body) > maxBytes {
 		maxDiscardedBytes := 16 * int64(maxBytes)
-		_, _ = io.CopyN(io.Discard, response.Body, maxDiscardedBytes) // at the end of the body, net/http sets the trailers
+		_, _ = io.CopyN(io.Discard, response.Body, maxDiscardedBytes) // for the trailers
 		return nil, ErrLongResponse
 	}
 	return body, nil

@@ -71,10 +71,11 @@ func (r *report) Handle(readErr error) receiver.Response {
 	}
 	hasUpstream := r.server.config.Forward.IsSet()
 	isTooLarge := r.Result == resultTooLarge
-	if hasUpstream && !isTooLarge {
-		return nil // the upstream's response takes precedence over refusal
-	}
-	if refusal != nil {
+	isForwarded := hasUpstream && !isTooLarge
+	switch {
+	case isForwarded: // even if refusal is set: the sender gets the upstream's response
+		return nil
+	case refusal != nil:
 		return refusal
 	}
 	return respond(http.StatusAccepted, "", "")

@@ -93,8 +93,9 @@ var errCompressed = errors.New("decompress message")
 // errZstdCapacity is the error of a zstd message that may need more memory than it was given.
 var errZstdCapacity = errors.New("the capacity may be too small")
 
-// Decompress decompresses a message into a new body from the pool, whose limits apply to it. declared is the compression
-// that the header names. It must not be Plain. The caller must release the body even after an error.
+// Decompress decompresses a message into a new body from the pool, whose limits apply to it. declared is the
+// compression according to the Content-Encoding header, and must not be Plain. The caller must release the body even
+// after an error.
 func (d *Decompressor) Decompress(message []byte, declared Compression, pool *Pool) (*Body, error) {
 	actual := declared.Detect(message)
 	plain, err := d.decompress(message, actual, pool)

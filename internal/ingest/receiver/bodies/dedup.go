@@ -39,17 +39,17 @@ const (
 	entryBytes = 80
 )
 
-// Limits of MaxCounted. A gateway of 200 requests per second sends 120,000 bodies in MaxAge.
+// Limits of MaxDedupEntries. A gateway of 200 requests per second sends 120,000 bodies in MaxAge.
 const (
-	minCounted   = 4096
-	maxCounted   = 128 << 10
+	leastEntries = 4096
+	mostEntries  = 128 << 10
 	bytesPerBody = 256 // of Config.MaxBodyBytes
 )
 
-// MaxCounted returns the maximum number of entries of a receiver with the given memory for bodies. The memory preset
-// determines both.
-func MaxCounted(maxBodyBytes int) int {
-	return min(max(minCounted, maxBodyBytes/bytesPerBody), maxCounted)
+// MaxDedupEntries returns the maximum number of entries for a receiver with the given memory for bodies. The memory
+// preset determines both.
+func MaxDedupEntries(maxBodyBytes int) int {
+	return min(max(leastEntries, maxBodyBytes/bytesPerBody), mostEntries)
 }
 
 // DedupBytes returns the memory of a cache with a maximum number of entries.

@@ -12,7 +12,7 @@ import (
 // memory of the largest preset, every retry is recognized, and nothing is evicted early.
 func TestDedupCache_BusyGateway(t *testing.T) {
 	const perSecond, retriesAfter, seconds = 200, 540, 1200
-	d, now := bodies.NewDedupCache(bodies.MaxCounted(32<<20)), time.Now()
+	d, now := bodies.NewDedupCache(bodies.MaxDedupEntries(32<<20)), time.Now()
 	for second := range seconds {
 		for i := range perSecond {
 			sum := uint64(second*perSecond + i)

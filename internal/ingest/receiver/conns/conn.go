@@ -27,7 +27,9 @@ type Conn struct {
 	limitsHeaderLines bool          // whether Read limits the number of lines of a request header
 	header            headerLimit
 	isHTTP2           atomic.Bool
-	isUnflushed       atomic.Bool // whether net/http may hold the end of the last response in its buffer
+	// isResponseBuffered reports whether the end of the last response may still be in net/http's buffer, not written to
+	// the connection. It is set for HTTP/2 connections only.
+	isResponseBuffered atomic.Bool
 
 	// The limiter's lock guards the fields below.
 	hasSentRequest bool
@@ -83,8 +85,8 @@ func (c *Conn) Write(p []byte) (int, error) {
 		_ = c.SetWriteDeadline(time.Now().Add(c.writeTimeout)) // if it fails, so does the write
 	}
 	n, err := c.Conn.Write(p)
-	c.isUnflushed.Store(false)
-	return n, err //nolint:wrapcheck // net/http's own
+	c.isResponseBuffered.Store(false) // p was the content of the buffer; after an error, it is not written again
+	return n, err                     //nolint:wrapcheck // net/http's own
 }
 
 // SetHTTP2 records that the requests of the connection use HTTP/2. The limiter then does not close the connection until
@@ -122,8 +124,8 @@ func (c *Conn) IsClosed() bool {
 }
 
 // ConnState is the http.Server.ConnState hook for servers that accept from Listeners. It passes the new state of a
-// connection to the Limiter, and to the limit on the lines of a request header. It ignores connections without a
-// limiter.
+// connection to the Limiter, which evicts idle connections, and to c.header, which counts the lines of each request
+// header. It ignores connections without a limiter.
 func ConnState(conn net.Conn, state http.ConnState) {
 	if tlsConn, isTLS := conn.(*tls.Conn); isTLS {
 		conn = tlsConn.NetConn()
@@ -138,8 +140,9 @@ func ConnState(conn net.Conn, state http.ConnState) {
 		c.limiter.setBusy(c)
 	case http.StateIdle:
 		c.header.reset()
-		isResponseUnwritten := c.isHTTP2.Load() // net/http writes the end of an HTTP/2 response afterwards
-		c.isUnflushed.Store(isResponseUnwritten)
+		if c.isHTTP2.Load() {
+			c.isResponseBuffered.Store(true) // net/http reports StateIdle before it writes the end of an HTTP/2 response
+		}
 		c.limiter.setIdle(c)
 	case http.StateHijacked: // the handler closes the connection
 		c.limiter.setDone(c)

@@ -50,8 +50,9 @@ func (h *headerLimit) complete() {
 	}
 }
 
-// count counts the lines of an HTTP/1 header. received are the bytes that were read last. It returns false when the
-// header has more than MaxHeaderLines lines. After the header, which ends with an empty line, it counts nothing.
+// count counts the lines of an HTTP/1 header in the bytes that were received last. It returns false when the header has
+// more than MaxHeaderLines lines. The header ends with the first empty line after a line with text; count counts nothing
+// after that.
 func (h *headerLimit) count(received []byte) bool {
 	h.detectHTTP2(received)
 	if h.isHTTP2.Load() || h.isComplete {
@@ -61,10 +62,13 @@ func (h *headerLimit) count(received []byte) bool {
 		switch c {
 		case '\r': // belongs to the line end
 		case '\n':
-			h.endLine() // can set h.isComplete, or increment h.lines
-			if h.isComplete {
+			isHeaderEnd := h.isLineEmpty && h.hasText
+			if isHeaderEnd {
+				h.isComplete = true
 				return true
 			}
+			h.isLineEmpty = true // the next line has no text so far
+			h.lines++
 			if h.lines > MaxHeaderLines {
 				return false
 			}
@@ -74,18 +78,6 @@ func (h *headerLimit) count(received []byte) bool {
 		}
 	}
 	return true
-}
-
-// endLine counts a line, or ends the header if the line is empty. Empty lines before the first line with text do not
-// end the header.
-func (h *headerLimit) endLine() {
-	isHeaderEnd := h.isLineEmpty && h.hasText
-	if isHeaderEnd {
-		h.isComplete = true
-		return
-	}
-	h.isLineEmpty = true
-	h.lines++
 }
 
 // detectHTTP2 compares the first bytes of the connection with the HTTP/2 preface, and sets isHTTP1 or isHTTP2. It

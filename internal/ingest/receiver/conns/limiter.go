@@ -60,16 +60,16 @@ func (c *Conn) activity() activity {
 // isFlushing reports whether the end of the last response may not be written yet. If the connection were closed now, the
 // sender would send a counted request again. The caller must hold the lock of the limiter.
 func (c *Conn) isFlushing() bool {
-	return c.isUnflushed.Load() && time.Since(c.stateStart) < flushTimeout
+	return c.isResponseBuffered.Load() && time.Since(c.stateStart) < flushTimeout
 }
 
 // NewLimiter returns a Limiter that admits at most maxConns connections at a time.
 func NewLimiter(maxConns int) *Limiter { return &Limiter{max: maxConns, conns: map[*Conn]struct{}{}} }
 
-// add adds an accepted connection to l. If the maximum number of connections is reached, it first closes another
-// connection. If the peer's process has half of that number, it closes one of the process. It returns false, and does
-// not add c, if evictForNew finds none to close.
-func (l *Limiter) add(c *Conn) bool {
+// add adds an accepted connection to l. If the peer's process already has half of the maximum number of connections,
+// add first closes one of that process. If there is the maximum number of connections in total, it first closes any
+// connection. If evictForNew can't close a connection, add does not add c, and returns false.
+func (l *Limiter) add(c *Conn) (isAdded bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c.limiter = l
@@ -235,15 +235,16 @@ func (l *Limiter) setDone(c *Conn) {
 func (l *Limiter) release(c *Conn) (canClose bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	isInFlight := c.activity() == activityBusy && !c.hasFinished
-	if l.isDraining && isInFlight {
+	isBusy := c.activity() == activityBusy && !c.hasFinished
+	if l.isDraining && isBusy {
 		return false
 	}
-	if _, isOpen := l.conns[c]; isOpen {
-		delete(l.conns, c)
-		l.markIdle(c)
-	}
 	c.isClosed = true
+	_, isRegistered := l.conns[c] // an evicted connection is not
+	if isRegistered {
+		delete(l.conns, c)
+		l.markIdle(c) // the end of the connection also ends its request
+	}
 	return true
 }
 
