@@ -42,7 +42,8 @@ func quantizeHost(address string) string {
 	if port != "" {
 		quantized += ":" + port // there are few ports, and they indicate the protocol
 	}
-	return quantized + host[ipLength:]
+	restOfHost := host[ipLength:] // such as ".internal"; the Datadog agent puts it after the port, too
+	return quantized + restOfHost
 }
 
 // isWellKnownIP reports whether ip is an address with the same meaning everywhere: the loopback address or the metadata
@@ -75,14 +76,18 @@ func splitPrefix(address string) (prefix, rest string) {
 	return "", address
 }
 
-// cutScheme splits an address after the first occurrence of a scheme and the slashes after it. rest is "" if the
-// scheme does not occur, or if no slashes or nothing else follows it.
+// cutScheme splits an address after the first occurrence of a scheme with its slashes, such as "http://" or "file:///".
+// prefix is the scheme with the slashes; text before the scheme is dropped. Both results are "" if the scheme and
+// slashes do not occur, or if nothing follows them.
 func cutScheme(address, scheme string) (prefix, rest string) {
-	_, afterScheme, _ := strings.Cut(address, scheme)
-	for _, slashes := range [...]string{":///", "://"} {
-		rest, hasSlashes := strings.CutPrefix(afterScheme, slashes)
-		if hasSlashes && rest != "" {
-			return scheme + slashes, rest
+	_, afterScheme, hasScheme := strings.Cut(address, scheme)
+	if !hasScheme {
+		return "", ""
+	}
+	for _, slashes := range [...]string{":///", "://"} { // the longest first
+		afterSlashes, hasSlashes := strings.CutPrefix(afterScheme, slashes)
+		if hasSlashes && afterSlashes != "" {
+			return scheme + slashes, afterSlashes
 		}
 	}
 	return "", ""
@@ -109,7 +114,7 @@ func leadingIPLength(host string) int {
 	if host == "" || !strings.Contains(firstBytes, host[:1]) {
 		return 0
 	}
-	delimiterIndex := strings.IndexAny(host, "._-:%") // no address has a % as the first of these
+	delimiterIndex := strings.IndexAny(host, "._-:")
 	if delimiterIndex < 0 {
 		return 0
 	}

@@ -26,11 +26,12 @@ func HTTPStatus(t Tags) uint32 {
 // integerTag returns the value of a tag as an integer. The value can be a whole number, or a text such as "200" or
 // "200.0". integerTag returns false for any other value.
 func integerTag(t Tags, key string) (int64, bool) {
-	number, isSet := t.Number(key)
-	if integer, isWhole := WholeNumber(number); isSet && isWhole {
-		return integer, true
+	if number, isSet := t.Number(key); isSet {
+		if integer, isWhole := WholeNumber(number); isWhole {
+			return integer, true
+		}
 	}
-	return ParseStatus(t.Text(key))
+	return ParseInteger(t.Text(key))
 }
 
 // StatusOf converts a number to a status code. It returns 0 if the number is negative or has more than 32 bits.
@@ -41,21 +42,21 @@ func StatusOf(code int64) uint32 {
 	return uint32(code)
 }
 
-// ParseStatus parses an integer, which can also be written like "200.0". It returns false if text is not an integer.
-func ParseStatus(text string) (int64, bool) {
+// ParseInteger parses an integer, which can also be written like "200.0". It returns false if text is not an integer.
+func ParseInteger(text string) (int64, bool) {
 	if text == "" {
 		return 0, false
 	}
-	code, err := strconv.ParseInt(text, 10, 64)
+	integer, err := strconv.ParseInt(text, 10, 64)
 	if err == nil {
-		return code, true
+		return integer, true
 	}
 	float, err := strconv.ParseFloat(text, 64)
 	if err != nil {
 		return 0, false
 	}
-	code = int64(float)
-	return code, float64(code) == float
+	integer = int64(float)
+	return integer, float64(integer) == float
 }
 
 // WholeNumber converts a float64 to an integer. It returns false if n is not a whole number.
@@ -76,8 +77,11 @@ func ValidHTTPStatus(text string) bool {
 // reads them. The last one is read only if CallsGRPC returns true.
 var GRPCStatusTags = [...]string{
 	"rpc.grpc.status_code", "grpc.code", "rpc.grpc.status.code", "grpc.status.code",
-	"rpc.response.status_code",
+	tagRPCStatus,
 }
+
+// tagRPCStatus is the tag with the status code of any RPC system.
+const tagRPCStatus = "rpc.response.status_code"
 
 // Tags that contain the name of the RPC system of a span.
 const (
@@ -88,11 +92,11 @@ const (
 // GRPCStatus returns the gRPC status code in the tags of a span, in decimal digits. It returns "" if the tags
 // contain no code, or a text that is neither a number nor the name of a code.
 func GRPCStatus(t Tags) string {
-	names := GRPCStatusTags[:]
-	if !CallsGRPC(t.Text(TagRPCSystemName), t.Text(TagRPCSystem)) {
-		names = names[:len(names)-1] // the last tag can contain the status of another RPC system
-	}
-	for _, name := range names {
+	callsGRPC := CallsGRPC(t.Text(TagRPCSystemName), t.Text(TagRPCSystem))
+	for _, name := range GRPCStatusTags {
+		if name == tagRPCStatus && !callsGRPC {
+			continue
+		}
 		if text := t.Text(name); text != "" {
 			return ParseGRPCStatus(text)
 		}

@@ -55,8 +55,7 @@ func (b *Batches) Reset(labeller span.Labeller) {
 }
 
 // FindOrAdd returns the number of the batch with the given ID, and adds an empty batch if there is none.
-// ok is false if there are already MaxOrigins batches. The batch for the spans of all further processes,
-// whose ID has the origin CommonOrigin, can always be added.
+// ok is false if there are already MaxOrigins batches. A batch of CommonOrigin can always be added.
 func (b *Batches) FindOrAdd(id BatchID) (number int, ok bool) {
 	for i := range b.all {
 		if b.all[i].id == id {

@@ -48,8 +48,8 @@ func (f *Fingerprint) AppendText(text string) {
 	f.appendBytes(text)
 }
 
-// AppendTag appends a tag of a span in t to the fingerprint: its label, the number that stands for its
-// name, then the type of its value, and the value. A text is preceded by its length.
+// AppendTag appends a tag of a span in t to the fingerprint: its label, which is the number of its name, the type
+// of its value, and the value. A text is preceded by its length.
 func (f *Fingerprint) AppendTag(t *spantable.Table, tag *spantable.Tag) {
 	header := uint64(tag.Label) | uint64(tag.Type)<<typeShift
 	if !tag.HasText() {

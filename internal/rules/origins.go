@@ -35,10 +35,10 @@ func (o *Origins) AssignOrigins(dst []AssignedOrigin, senders iter.Seq[span.Orig
 	if !hasTooMany {
 		return assigned
 	}
-	// Keep one origin for each service, but at most half of all origins, so that some senders still
+	// Reserve an origin for each service, but at most half of all origins, so that some senders still
 	// get an origin of their own.
-	services := countServices(senders)
-	maxOwned := max(MaxOrigins-services, MaxOrigins/2)
+	reserved := min(countServices(senders), MaxOrigins/2)
+	maxOwned := MaxOrigins - reserved
 	o.Reset()
 	assigned, _ = o.assign(dst, senders, maxOwned)
 	return assigned
@@ -65,20 +65,19 @@ func countServices(senders iter.Seq[span.Origin]) int {
 // MaxOrigins origins. hasTooMany reports whether there are more than maxOwned different senders.
 func (o *Origins) assign(dst []AssignedOrigin, senders iter.Seq[span.Origin], maxOwned int) (assigned []AssignedOrigin, hasTooMany bool) {
 	assigned = dst
-	ownedCount := 0
 	for sender := range senders {
 		number := slices.Index(o.list, sender)
 		isNew := number < 0
+		canOwn := len(o.list) < maxOwned // until then, each listed origin is that of one sender
 		switch {
-		case isNew && ownedCount < maxOwned:
+		case isNew && canOwn:
 			number = o.add(sender)
-			ownedCount++
 		case isNew:
 			number = o.findOrAddService(sender)
 			hasTooMany = true
 		}
-		isLessSpecific := o.Get(number) != sender
-		assigned = append(assigned, AssignedOrigin{Number: uint8(number), IsShared: isLessSpecific})
+		isShared := o.Get(number) != sender
+		assigned = append(assigned, AssignedOrigin{Number: uint8(number), IsShared: isShared})
 	}
 	return assigned, hasTooMany
 }
@@ -103,12 +102,12 @@ func (o *Origins) add(origin span.Origin) int {
 	return len(o.list) - 1
 }
 
-// MergeIntoCommon removes from the common origin whatever does not apply to process, and returns CommonOrigin, the number
-// of that origin. The common origin has no service. It has an environment or a language only if it is the same for
-// all its processes.
+// MergeIntoCommon makes the common origin describe process as well, and returns the number of that origin, which is
+// CommonOrigin. The common origin has no service. It has an environment or a language only if all its processes have
+// the same one.
 func (o *Origins) MergeIntoCommon(process span.Origin) int {
 	description := process.ServiceOnly()
-	description.Service = ""
+	description.Service = "" // its processes belong to different services
 	if !o.hasCommon {
 		o.common = description
 		o.hasCommon = true

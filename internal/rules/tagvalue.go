@@ -13,8 +13,8 @@ const (
 )
 
 // AppendTagValue appends text to dst, normalized like the value of a tag in the Datadog agent. Letters
-// become lower case, digits and "./:-" stay, and each run of other characters becomes one underscore,
-// or nothing at the end of text. Characters of text after the first 200, or after 400 bytes, are
+// become lower case, and digits and "./:-" stay. Each run of other characters becomes one underscore; a
+// run at the end of text is removed. Characters of text after the first 200, or after 400 bytes, are
 // ignored.
 func AppendTagValue(dst []byte, text string) []byte {
 	needsUnderscore := false

@@ -25,15 +25,14 @@ type Counter struct {
 	// Links of the spans of the current trace to their parents, and an index of the spans by ID.
 	links     []agent.Link
 	spanIndex agent.Spans
-	isIndexed bool // spanIndex contains the spans of the current trace
 	batches   rules.Batches
 	origins   rules.Origins          // origins of the senders of an OTLP request
 	senders   []rules.AssignedOrigin // by number of the sender of an OTLP request
 
 	// State of the current body.
-	countedKinds     spantable.KindSet // kinds of spans that are always counted
-	hasTopLevelMarks bool              // the tracer marked top-level spans itself
-	sampledSpans     []SampledSpan
+	countedKinds  spantable.KindSet // kinds of spans that are always counted
+	findsTopLevel bool              // top-level spans are found by their services, because the tracer did not mark them
+	sampledSpans  []SampledSpan
 
 	// State of the current trace.
 	batchNumber    int        // number of its batch
@@ -94,8 +93,7 @@ func (c *Counter) prepare(t *spantable.Table, s source, lang string, hasTopLevel
 	c.source = s
 	c.policy = policy
 	c.selectRulebook(lang)
-	// Only the agent's rules find top-level spans without marks.
-	c.hasTopLevelMarks = hasTopLevelMarks || !c.rulebook.followsAgent
+	c.findsTopLevel = !hasTopLevelMarks && c.rulebook.followsAgent // tracers count only marked spans as top-level
 	c.services.reset(lang)
 	c.batches.Reset(c)
 	c.origins.Reset()
@@ -187,8 +185,7 @@ func (c *Counter) countTrace(index int) {
 	if len(spans) == 0 || !c.normalizeSpans(spans) {
 		return
 	}
-	c.isIndexed = false
-	if !c.hasTopLevelMarks {
+	if c.findsTopLevel {
 		c.indexSpans(spans)
 	}
 	root := c.findRoot(spans)
@@ -272,7 +269,7 @@ func (c *Counter) setWeight() {
 	if !c.rulebook.usesSampleRate {
 		return
 	}
-	rate, hasRate := c.numberValue(labelSampleRate)
+	rate, hasRate := c.tagNumber(labelSampleRate)
 	weight := agent.WeightOf(rate, hasRate)
 	if !wire.ValidWeight(weight) {
 		c.table.Fail(decode.ErrUnparsable)
@@ -283,26 +280,29 @@ func (c *Counter) setWeight() {
 
 // selectBatch sets c.batchNumber, the batch for the spans of the trace g, and c.originFlags, which is SharedOrigin if
 // the batch also contains spans of other processes. Spans are in the same batch if the same process sent them and they
-// have the same base service. If there are too many batches, selectBatch selects the common batch for an OTLP request,
-// and records an error in the table for other requests.
+// have the same base service. If there are too many batches, selectBatch selects the batch of the common origin for an
+// OTLP request, and records an error in the table for other requests.
 func (c *Counter) selectBatch(g *spantable.Group, baseService string) {
 	origin := c.originOf(g)
-	id := rules.BatchID{Origin: int(origin.Number), Service: baseService}
-	if id.Origin == rules.CommonOrigin {
-		id.Service = "" // the common batch contains spans of all services
+	originNumber := int(origin.Number)
+	isShared := origin.IsShared
+	if originNumber == rules.CommonOrigin {
+		baseService = "" // the common origin describes processes of several services
 	}
-	number, hasBatch := c.batches.FindOrAdd(id)
-	if hasBatch {
-		c.batchNumber = number
-		c.setSharedOrigin(origin.IsShared)
-		return
+	number, hasBatch := c.batches.FindOrAdd(rules.BatchID{Origin: originNumber, Service: baseService})
+	if !hasBatch {
+		if c.source != sourceOTLP {
+			c.table.Fail(spantable.ErrTooMuch)
+			return
+		}
+		number = c.findCommonBatch(originNumber)
+		isShared = true
 	}
-	if c.source != sourceOTLP {
-		c.table.Fail(spantable.ErrTooMuch)
-		return
+	c.batchNumber = number
+	c.originFlags = 0
+	if isShared {
+		c.originFlags = span.SharedOrigin
 	}
-	c.batchNumber = c.findCommonBatch(id.Origin)
-	c.originFlags = span.SharedOrigin
 }
 
 // originOf returns the origin of the process that sent the trace g. Only an OTLP request can have several.
@@ -313,20 +313,12 @@ func (c *Counter) originOf(g *spantable.Group) rules.AssignedOrigin {
 	return c.senders[g.Sender]
 }
 
-// findCommonBatch returns the number of the batch for processes without a batch of their own. It adds the
-// origin with the given number, the description of such a process, to the description of the batch.
+// findCommonBatch returns the number of the batch of the common origin, for processes without a batch of their own. It
+// makes the common origin describe the process with the given origin as well.
 func (c *Counter) findCommonBatch(originNumber int) int {
 	common := c.origins.MergeIntoCommon(c.origins.Get(originNumber))
 	number, _ := c.batches.FindOrAdd(rules.BatchID{Origin: common})
 	return number
-}
-
-// setSharedOrigin sets c.originFlags. isShared is true if spans of several processes are in the batch.
-func (c *Counter) setSharedOrigin(isShared bool) {
-	c.originFlags = 0
-	if isShared {
-		c.originFlags = span.SharedOrigin
-	}
 }
 
 // findRoot returns the root of a trace: the last span without a parent ID. If all spans have one, it
@@ -337,34 +329,31 @@ func (c *Counter) findRoot(spans []spantable.Span) *spantable.Span {
 			return &spans[i]
 		}
 	}
-	if !c.isIndexed {
+	if !c.findsTopLevel { // otherwise countTrace has already indexed the spans
 		c.indexSpans(spans)
 	}
 	return &spans[c.spanIndex.Root()]
 }
 
-// indexSpans fills c.spanIndex, which finds the parent of each span by its ID. If the tracer has not
-// marked top-level spans, the index also contains the service of each span: a span is top-level if its
-// service differs from that of its parent.
+// indexSpans fills c.spanIndex, which finds the parent of each span by its ID. If c.findsTopLevel, the index
+// also contains the service of each span: a span is top-level if its service differs from that of its
+// parent. If the services need too much memory, indexSpans records an error in the table and omits the rest.
 func (c *Counter) indexSpans(spans []spantable.Span) {
-	needsServices := !c.hasTopLevelMarks
 	c.links = c.links[:0]
 	for i := range spans {
 		s := &spans[i]
 		link := agent.Link{Span: s.ID, Parent: s.Parent}
-		hasFailed := c.table.Err() != nil // the services already need too much memory
-		if needsServices && !hasFailed {
-			link.Service = c.services.normalize(c.validText(s.Service))
+		if c.findsTopLevel && c.table.Err() == nil {
+			link.Service = c.services.normalize(c.validBytes(s.Service))
 		}
 		c.links = append(c.links, link)
 	}
 	c.spanIndex.Reset(c.links)
-	c.isIndexed = true
 }
 
 // isTopLevel reports whether the current span, which has the given index in its trace, is top-level.
 func (c *Counter) isTopLevel(index int) bool {
-	if !c.hasTopLevelMarks && c.spanIndex.IsTopLevel(index) {
+	if c.findsTopLevel && c.spanIndex.IsTopLevel(index) {
 		return true
 	}
 	return c.isOne(labelTopLevel) || c.isOne(labelTracerTopLevel)
@@ -382,7 +371,7 @@ func (c *Counter) isCounted(s *spantable.Span, isTopLevel bool) bool {
 		return false
 	}
 	// The tag is 0 or more if the tracer will send the span again when it is finished.
-	version, hasVersion := c.numberValue(labelPartialVersion)
+	version, hasVersion := c.tagNumber(labelPartialVersion)
 	isUnfinished := hasVersion && version >= 0
 	return !isUnfinished
 }
@@ -393,7 +382,7 @@ func (c *Counter) isIgnoredTrace(root *spantable.Span) bool {
 	if len(c.policy.ignoredResources) == 0 {
 		return false
 	}
-	resource := c.validText(root.Resource)
+	resource := c.validBytes(root.Resource)
 	if len(resource) == 0 {
 		operation := normalizeOperation(c.cloneText(root.Name))
 		resource = []byte(operation)
@@ -409,18 +398,18 @@ func normalizeOperation(name string) string {
 	return key.Operation
 }
 
-// addSnapshot adds the current span, which has the given index in the table, to the batch c.batchNumber.
-// It records an error in the table if the batches are too large, or if only the Datadog agent can tell the type
-// of the span or read one of its values.
+// addSnapshot adds the current span, which has the given index in the table, to the batch c.batchNumber. A span
+// that an ignore rule matches is added without a fingerprint. addSnapshot records an error in the table if the
+// batches are too large, or if only the Datadog agent can read the span.
 func (c *Counter) addSnapshot(index uint32, isTopLevel bool) {
 	s := &c.table.Spans[index]
 	if s.HasUnknownType {
 		c.table.Fail(decode.ErrUnparsable)
 		return
 	}
-	c.scratch = c.scratch[:0]
-	var fingerprint []byte
+	c.scratch = c.scratch[:0] // contains texts of the previous span
 	isIgnored := c.matchesIgnoreRule()
+	var fingerprint []byte
 	if !isIgnored {
 		fingerprint = c.checkedFingerprint(s)
 	}
@@ -436,12 +425,12 @@ func (c *Counter) addSnapshot(index uint32, isTopLevel bool) {
 	}
 }
 
-// checkedFingerprint returns the fingerprint of s, the current span. If makeFingerprint returns nil, it also returns
-// nil, and records an error in the table if a label of the span is a list or a map.
+// checkedFingerprint returns the fingerprint of s, the current span, or nil if it would be too long. It records an
+// error in the table if a label of the span is a list or a map.
 func (c *Counter) checkedFingerprint(s *spantable.Span) []byte {
 	fingerprint := c.makeFingerprint(s)
 	if fingerprint == nil {
-		c.makeKey(s) // called only because formatting a list or a map records the error
+		c.makeKey(s) // the key is not used, but making it records the error
 	}
 	return fingerprint
 }

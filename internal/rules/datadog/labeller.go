@@ -33,8 +33,8 @@ const (
 	sourceOTLP               // an OTLP request, translated like the agent's OTLP ingest
 )
 
-// traceRoot returns whether s is the root of its trace, which is a span without a parent. By the rules
-// of some tracers, statistics do not contain this, and traceRoot returns span.TraceRootNotSet.
+// traceRoot returns whether s is the root of its trace, which is a span without a parent. For tracers whose
+// statistics do not distinguish roots from other spans, it returns span.TraceRootNotSet.
 func (r *labeller) traceRoot(s *spantable.Span) span.TraceRoot {
 	switch {
 	case r.rulebook.omitsTraceRoot:
@@ -49,12 +49,14 @@ func (r *labeller) traceRoot(s *spantable.Span) span.TraceRoot {
 // agent's rules, this is always a valid kind. If they are counted by a tracer's rules, it is the text that the tracer
 // sent, or "" if it sent none.
 func (r *labeller) kindName(s *spantable.Span) string {
-	switch {
-	case r.rulebook.followsAgent:
+	if r.rulebook.followsAgent {
 		return s.Kind.String()
-	case r.source != sourceV1: // the kind is a tag, except in the format v1.0
-		return r.textValue(decode.LabelKind)
-	case s.Kind == spantable.KindUnknown:
+	}
+	isTag := r.source != sourceV1 // only in the format v1.0, the kind is a field of the span
+	if isTag {
+		return r.tagText(decode.LabelKind)
+	}
+	if s.Kind == spantable.KindUnknown {
 		return ""
 	}
 	return s.Kind.String()
@@ -68,7 +70,7 @@ func (r *labeller) endpoint() string {
 		if r.findTag(l) == nil {
 			continue
 		}
-		endpoint := r.textValue(l)
+		endpoint := r.tagText(l)
 		if endpoint != "" || r.rulebook.acceptsEmptyEndpoint {
 			return endpoint
 		}
@@ -87,7 +89,7 @@ func (r *labeller) setKindAndSynthetic(s *spantable.Span) {
 	if t != nil && t.Type == spantable.TypeText {
 		s.Kind = r.rulebook.kindOf(r.table.Bytes(t.Text()))
 	}
-	s.IsSynthetic = r.rulebook.isSynthetic(r.textValue(decode.LabelOrigin))
+	s.IsSynthetic = r.rulebook.isSynthetic(r.tagText(decode.LabelOrigin))
 }
 
 // kindOf returns the span kind with the given name, such as "server". It returns KindUnknown for an
@@ -128,22 +130,23 @@ func equalFoldASCII(text []byte, lower string) bool {
 // mainService returns the service that is configured for the process that sent a trace. It returns "" if the service is
 // unknown, or if the statistics of the tracer never contain it. root must be the root of the trace and the current span.
 func (r *labeller) mainService(root *spantable.Span) string {
-	switch {
-	case r.rulebook.followsAgent:
-		return r.baseService()
-	case r.rulebook.omitsMainService:
-		return ""
-	case r.findTag(labelBaseService) != nil:
-		return r.textValue(labelBaseService)
+	if r.rulebook.followsAgent {
+		return r.normalizedBaseService() // the agent does not know the service of a trace without the tag
 	}
-	return r.viewText(root.Service) // a span of the main service has no base service tag
+	if r.rulebook.omitsMainService {
+		return ""
+	}
+	if r.findTag(labelBaseService) != nil {
+		return r.tagText(labelBaseService)
+	}
+	return r.validText(root.Service) // tracers omit the tag if it would equal the service of the span
 }
 
-// baseService returns the base service of the current span, which is the service that is configured for
-// its process. It returns "" if the span has no tag with a base service.
-func (r *labeller) baseService() string {
+// normalizedBaseService returns the value of the tag _dd.base_service of the current span, as the Datadog agent
+// normalizes it. It returns "" if the span has no such tag, or if its value is not a text.
+func (r *labeller) normalizedBaseService() string {
 	if t := r.findTag(labelBaseService); t != nil && t.Type == spantable.TypeText {
-		return r.services.normalizePeer(r.validText(t.Text()))
+		return r.services.normalizePeer(r.validBytes(t.Text()))
 	}
 	return ""
 }
@@ -155,7 +158,7 @@ func (r *labeller) matchesIgnoreRule() bool {
 		if t == nil || t.Type == spantable.TypeNested {
 			return false
 		}
-		return r.policy.ignoreRules.MatchesAttribute(r.policy.labels.names[l], r.formatValue(l))
+		return r.policy.ignoreRules.MatchesAttribute(r.policy.labels.names[l], r.formatTag(l))
 	})
 }
 
@@ -164,43 +167,45 @@ func (r *labeller) matchesIgnoreRule() bool {
 // bytes, or if a tag for the key is a list or a map, which only the Datadog agent can format.
 func (r *labeller) makeFingerprint(s *spantable.Span) []byte {
 	f, t := &r.fingerprint, r.table
-	f.Reset(r.policy.id, r.packFacts(s))
+	f.Reset(r.policy.id, r.packProperties(s))
 	f.AppendText(t.String(s.Service))
 	f.AppendText(t.String(s.Name))
 	f.AppendText(t.String(s.Resource))
 	f.AppendText(t.String(s.Type))
 	f.AppendText(r.services.lang) // affects the name of a service without a name
 	hasNested := r.appendKeyTags(s.Kind)
-	t.AddReadBytes(f.Size())
+	t.AddReadBytes(f.Size()) // fails the table if its spans refer to too much text
 	if hasNested {
 		return nil
 	}
-	return f.Bytes()
+	return f.Bytes() // nil if there are too many
 }
 
-// packFacts returns the properties of s that affect its key, other than texts and tags, in one number.
-func (r *labeller) packFacts(s *spantable.Span) uint32 {
+// packProperties returns the properties of s that affect its key, other than texts and tags, in one number.
+func (r *labeller) packProperties(s *spantable.Span) uint32 {
 	const isRoot, isSynthetic = 1 << 24, 1 << 25
-	facts := uint32(s.Kind) | uint32(r.source)<<8 | uint32(r.rulebookID)<<16
+	properties := uint32(s.Kind) | uint32(r.source)<<8 | uint32(r.rulebookID)<<16
 	if s.Parent == 0 {
-		facts |= isRoot
+		properties |= isRoot
 	}
 	if s.IsSynthetic {
-		facts |= isSynthetic
+		properties |= isSynthetic
 	}
-	return facts
+	return properties
 }
 
 // appendKeyTags appends those tags of the current span to the fingerprint that can affect the key of a span of
 // the given kind, in the order of their labels. hasNested is true if one of them is a list or a map.
 func (r *labeller) appendKeyTags(kind spantable.Kind) (hasNested bool) {
 	keyLabels := &r.ruleLabels.keyLabels[kind]
-	for i := range keyLabels {
-		remaining := r.Set[i] & keyLabels[i] // 64 labels, one per bit
+	const labelsPerWord = 64 // a set of labels is an array of words with one bit per label
+	for word := range keyLabels {
+		remaining := keyLabels[word] & r.Selected.Set[word] // only labels of tags that the span has
 		for remaining != 0 {
-			lowestBit := bits.TrailingZeros64(remaining)
-			remaining &^= 1 << lowestBit
-			tag := &r.table.Tags[r.At(label(64*i+lowestBit))]
+			bit := bits.TrailingZeros64(remaining)
+			remaining &^= 1 << bit
+			tagIndex := r.Selected.At(label(word*labelsPerWord + bit))
+			tag := &r.table.Tags[tagIndex]
 			if tag.Type == spantable.TypeNested {
 				hasNested = true
 			}
@@ -217,46 +222,46 @@ func (r *labeller) makeKey(s *spantable.Span) *span.Key {
 	peerTags := k.PeerTags[:0] // their memory is reused
 	additionalTags := k.AdditionalTags[:0]
 	*k = span.Key{
-		Service:       r.services.normalize(r.validText(s.Service)),
-		Operation:     r.viewText(s.Name),
-		Resource:      r.viewText(s.Resource),
-		Type:          r.viewText(s.Type),
+		Service:       r.services.normalize(r.validBytes(s.Service)),
+		Operation:     r.validText(s.Name),
+		Resource:      r.validText(s.Resource),
+		Type:          r.validText(s.Type),
 		Kind:          r.kindName(s),
 		TraceRoot:     r.traceRoot(s),
 		HTTPStatus:    r.httpStatus(),
 		GRPCStatus:    r.grpcStatus(s),
-		ServiceSource: r.formatValue(labelServiceSource),
+		ServiceSource: r.formatTag(labelServiceSource),
 		Synthetics:    s.IsSynthetic,
 	}
 	k.PeerTags = r.appendPeerTags(peerTags, s.Kind)
 	k.AdditionalTags = r.appendAdditionalTags(additionalTags, s.Kind)
 	hasHTTPLabels := r.ruleLabels.endpoints != nil
 	if hasHTTPLabels {
-		k.HTTPMethod = r.textValue(labelHTTPMethod)
+		k.HTTPMethod = r.tagText(labelHTTPMethod)
 		k.HTTPEndpoint = r.endpoint()
 	}
 	return k
 }
 
 // appendPeerTags appends the peer tags of the current span, which identify the service that it calls,
-// to dst, each as "name:value". The kind of the span decides whether it has all peer tags, only the
-// base service, or none.
+// to dst, each as "name:value". The kind of the span decides whether it has all peer tags, only
+// _dd.base_service, or none.
 func (r *labeller) appendPeerTags(dst []string, kind spantable.Kind) []string {
 	peers := &r.rulebook.peers
 	switch {
-	case peers.allTagsKinds.Has(kind):
+	case peers.kindsWithAllTags.Has(kind):
 		for _, l := range r.policy.labels.peers {
 			dst = r.appendPeerTag(dst, l, kind)
 		}
-	case peers.baseOnlyKinds.Has(kind) && r.hasBasePeerTag():
+	case peers.kindsWithBaseTag.Has(kind) && r.hasBasePeerTag():
 		dst = r.appendPeerTag(dst, labelBaseService, kind)
 	}
 	return dst
 }
 
-// hasBasePeerTag reports whether the base service is a peer tag of the current span. By some rules,
-// this requires that the Datadog agent is configured with at least one peer tag. By the agent's own
-// rules, the base service must also not be empty.
+// hasBasePeerTag reports whether _dd.base_service is a peer tag of the current span. For the Datadog agent and
+// some tracers, the agent must be configured with at least one peer tag. For the agent, the value of
+// _dd.base_service must also not be empty.
 func (r *labeller) hasBasePeerTag() bool {
 	hasConfiguredTag := len(r.policy.labels.peers) > 0
 	isAllowed := hasConfiguredTag || r.rulebook.peers.alwaysHasBase
@@ -264,7 +269,7 @@ func (r *labeller) hasBasePeerTag() bool {
 		return false
 	}
 	if r.rulebook.followsAgent {
-		return r.baseService() != ""
+		return r.normalizedBaseService() != ""
 	}
 	return true
 }
@@ -283,21 +288,17 @@ func (r *labeller) appendPeerTag(dst []string, l label, kind spantable.Kind) []s
 	return append(dst, r.joinTag(r.policy.labels.names[l], value))
 }
 
-// peerValue returns the value of a peer tag of the current span, or "" if it is missing. If the tag contains the name
-// of a service, the Datadog agent's rules normalize it. kind is the kind of the span.
+// peerValue returns the value of a peer tag of the current span, or "" if it is missing. Like the Datadog agent, it
+// normalizes the name of a service. kind is the kind of the span.
 func (r *labeller) peerValue(l label, kind spantable.Kind) string {
-	t := r.findTag(l)
-	if r.rulebook.followsAgent && isServiceName(l, t) {
-		return r.services.normalizePeer(r.validText(t.Text()))
+	isService := l == labelPeerService || l == labelBaseService
+	if isService && r.rulebook.followsAgent {
+		if t := r.findTag(l); t != nil && t.Type == spantable.TypeText {
+			return r.services.normalizePeer(r.validBytes(t.Text()))
+		}
 	}
 	sentAs := r.resolveAlias(l, kind) // the tracer may send the tag under another name
 	return r.labelValue(sentAs)
-}
-
-// isServiceName reports whether t, the tag with label l or nil, contains the name of a service.
-func isServiceName(l label, t *spantable.Tag) bool {
-	isText := t != nil && t.Type == spantable.TypeText
-	return isText && (l == labelPeerService || l == labelBaseService)
 }
 
 // appendAdditionalTags appends the tags of the current span that the operator has configured as labels
@@ -324,12 +325,12 @@ func (r *labeller) labelValue(l label) string {
 	if !isText && r.rulebook.peers.ignoresNumbers {
 		return ""
 	}
-	return r.formatValue(l)
+	return r.formatTag(l)
 }
 
-// resolveAlias returns the label of the tag that contains the value of the tag l. This is l if the
-// current span has the tag. Otherwise it can be another tag in which the tracer sends the value in
-// spans of the given kind, such as db.type for db.system.
+// resolveAlias returns l if the current span has the tag with this label. Otherwise it returns the label of
+// the tag that the tracer sends instead in spans of the given kind, such as db.type for db.system, or l if
+// there is none.
 func (r *labeller) resolveAlias(l label, kind spantable.Kind) label {
 	if r.Set.Has(l) {
 		return l
@@ -354,18 +355,15 @@ func (r *labeller) httpStatus() uint32 {
 	return 0
 }
 
-// datadogHTTPStatus returns the HTTP status in the tag http.status_code of the current span. ok is false
-// if the span does not have the tag, or if the value is not a status.
+// datadogHTTPStatus returns the HTTP status in the tag http.status_code of the current span. ok is false if the span does
+// not have the tag, if the value is not an integer, or if it is not from 100 to 599 although it must be.
 func (r *labeller) datadogHTTPStatus() (code int64, ok bool) {
 	t := r.findTag(labelHTTPStatus)
 	if t == nil {
 		return 0, false
 	}
-	if r.ignoresInvalidStatus(t) {
-		isValid := agent.ValidHTTPStatus(r.formatValue(labelHTTPStatus))
-		if !isValid {
-			return 0, false
-		}
+	if r.requiresValidStatus(t) && !agent.ValidHTTPStatus(r.formatTag(labelHTTPStatus)) {
+		return 0, false
 	}
 	return r.parseStatus(t)
 }
@@ -381,9 +379,9 @@ func (r *labeller) otelHTTPStatus() (code int64, ok bool) {
 	return r.parseStatus(t)
 }
 
-// ignoresInvalidStatus reports whether the HTTP status in the tag t is ignored if it is invalid. By the
-// Datadog agent's rules it is, except for a number in an OTLP request.
-func (r *labeller) ignoresInvalidStatus(t *spantable.Tag) bool {
+// requiresValidStatus reports whether the HTTP status in the tag t counts only if it is from 100 to 599. The
+// Datadog agent requires this, except for a number in an OTLP request.
+func (r *labeller) requiresValidStatus(t *spantable.Tag) bool {
 	if !r.rulebook.followsAgent {
 		return false
 	}
@@ -391,19 +389,18 @@ func (r *labeller) ignoresInvalidStatus(t *spantable.Tag) bool {
 	return !isOTLPNumber
 }
 
-// parseStatus returns the value of a status tag, which can be an integer or a text such as "200". ok is
-// false for any other value. By the rules of some tracers, a text can contain only digits. By the
-// Datadog agent's rules, it can also be "200.0".
+// parseStatus returns the value of a status tag, which can be an integer or a text such as "200" or "200.0".
+// ok is false for any other value. Some tracers accept only digits in a text.
 func (r *labeller) parseStatus(t *spantable.Tag) (code int64, ok bool) {
 	if t.Type != spantable.TypeText {
 		return integerValue(t)
 	}
-	text := r.viewText(t.Text())
+	text := r.validText(t.Text())
 	if r.rulebook.status.acceptsOnlyDigits {
 		code, err := strconv.ParseUint(text, 10, 32)
 		return int64(code), err == nil
 	}
-	return agent.ParseStatus(text)
+	return agent.ParseInteger(text)
 }
 
 // grpcStatus returns the gRPC status of s, the current span, as text, or "" if it has none. The rules of the
@@ -428,14 +425,14 @@ func (r *labeller) rawGRPCStatus(s *spantable.Span) string {
 	if r.table.String(s.Type) != "rpc" {
 		return ""
 	}
-	return r.formatValue(r.rulebook.status.grpc[0])
+	return r.formatTag(r.rulebook.status.grpc[0])
 }
 
 // textGRPCStatus returns the first gRPC status of the current span that is a text, in decimal digits, or ""
 // if there is none.
 func (r *labeller) textGRPCStatus() string {
 	for _, l := range r.rulebook.status.grpc {
-		if code := agent.ParseGRPCStatus(r.textValue(l)); code != "" {
+		if code := agent.ParseGRPCStatus(r.tagText(l)); code != "" {
 			return code
 		}
 	}
@@ -457,8 +454,8 @@ func (r *labeller) integerGRPCStatus() string {
 	return ""
 }
 
-// firstGRPCStatus returns the first gRPC status of the current span that is an integer or a text, in decimal digits. It
-// returns "" if there is none, or if the first one is not a gRPC status.
+// firstGRPCStatus returns the gRPC status of the current span in decimal digits. It reads only the first status tag whose
+// value is an integer or a text, and returns "" if there is none, or if the value is not a gRPC status.
 func (r *labeller) firstGRPCStatus() string {
 	for _, l := range r.rulebook.status.grpc {
 		t := r.grpcStatusTag(l)
@@ -466,7 +463,7 @@ func (r *labeller) firstGRPCStatus() string {
 			continue
 		}
 		if t.Type == spantable.TypeText && t.Text().Len > 0 {
-			return agent.ParseGRPCStatus(r.viewText(t.Text()))
+			return agent.ParseGRPCStatus(r.validText(t.Text()))
 		}
 		if code, isInteger := integerValue(t); isInteger {
 			return agent.ParseGRPCStatus(r.formatInteger(code))
@@ -475,22 +472,23 @@ func (r *labeller) firstGRPCStatus() string {
 	return ""
 }
 
-// grpcStatusTag returns the tag l of the current span, if it contains the status of a gRPC call, and otherwise nil. The
-// tag rpc.response.status_code does so only if another tag says that the span is a gRPC call, because other RPC systems
-// use it, too.
+// grpcStatusTag returns the tag l of the current span, if it contains the status of a gRPC call, and otherwise nil.
 func (r *labeller) grpcStatusTag(l label) *spantable.Tag {
 	t := r.findTag(l)
 	if t == nil {
 		return nil
 	}
-	mustCallGRPC := l == labelRPCResponseStatus && !r.rulebook.status.anySystem
-	if mustCallGRPC && !r.callsGRPC() {
+	if l == labelRPCResponseStatus && !r.readsRPCResponseStatus() {
 		return nil
 	}
 	return t
 }
 
-// callsGRPC reports whether a tag says that the RPC system of the current span is gRPC.
-func (r *labeller) callsGRPC() bool {
-	return agent.CallsGRPC(r.textValue(labelRPCSystemName), r.textValue(labelRPCSystem))
+// readsRPCResponseStatus reports whether rpc.response.status_code is a gRPC status of the current span. Most tracers
+// require another tag that says that the span is a gRPC call, because other RPC systems use the same status tag.
+func (r *labeller) readsRPCResponseStatus() bool {
+	if r.rulebook.status.ignoresRPCSystem {
+		return true
+	}
+	return agent.CallsGRPC(r.tagText(labelRPCSystemName), r.tagText(labelRPCSystem))
 }

@@ -86,8 +86,8 @@ func newLabels(peerTags []string, config Labels) (*labels, bool) {
 	return l, true
 }
 
-// findOrAdd returns the label of the tag with the given name, the number that stands for the name. If the
-// tag has none yet, findOrAdd assigns the next number. ok is false if all numbers are used.
+// findOrAdd returns the label of the tag with the given name. If the tag has no label yet, findOrAdd assigns
+// the next number to it. ok is false if all numbers are used.
 func (l *labels) findOrAdd(name string) (tag label, ok bool) {
 	existing := slices.Index(l.names, name)
 	hasLabel := existing > int(spantable.Other) // Other stands for all names without a label
@@ -101,11 +101,12 @@ func (l *labels) findOrAdd(name string) (tag label, ok bool) {
 	return label(len(l.names) - 1), true
 }
 
-// addTracerLabels assigns labels to the tags that are read only by the rulebook with the given ID, the rules of one
-// tracer. It returns false if there are too many different tags.
+// addTracerLabels assigns labels to the tags that only the tracer with the given rules reads: its HTTP endpoint, the
+// additional tags, and tags that it sends under other names. It returns false if there are too many different tags.
 func (l *labels) addTracerLabels(id rulebookID, config Labels) bool {
 	book, ruleLabels := &rulebooks[id], &l.byRulebook[id]
-	hasHTTPLabels := !book.needsRenamedResources || config.RenamesResources
+	// Some tracers determine the HTTP endpoint only if they use it to rename resources.
+	hasHTTPLabels := config.RenamesResources || !book.needsRenamedResources
 	if hasHTTPLabels {
 		ruleLabels.endpoints = book.endpoints
 	}
@@ -119,7 +120,7 @@ func (l *labels) addTracerLabels(id rulebookID, config Labels) bool {
 // It ignores names beyond the maximum of the tracer. It returns false if there are too many different tags.
 func (l *labels) addAdditionalTags(book *rulebook, ruleLabels *rulebookLabels, names []string) bool {
 	names = slices.Clone(names)
-	if book.sortsTags {
+	if book.sortsTags { // decides which names the tracer accepts
 		slices.Sort(names)
 	}
 	accepted := names[:min(book.maxAdditional, len(names))]
@@ -134,8 +135,8 @@ func (l *labels) addAdditionalTags(book *rulebook, ruleLabels *rulebookLabels, n
 }
 
 // addAliases adds the aliases of book to ruleLabels: tags that a tracer sends in place of others, such as
-// db.type in place of db.system. It skips those in place of tags that no rule reads. It returns false if
-// there are too many different tags.
+// db.type in place of db.system. It skips db.type if no rule reads db.system, for example. It returns false
+// if there are too many different tags.
 func (l *labels) addAliases(book *rulebook, ruleLabels *rulebookLabels) bool {
 	for _, a := range book.peers.aliases {
 		original := slices.Index(l.names, a.name)
@@ -151,29 +152,30 @@ func (l *labels) addAliases(book *rulebook, ruleLabels *rulebookLabels) bool {
 	return true
 }
 
-// labelsInKey returns all tags, by their numbers, that can affect the key under which a span of kind k is counted. id
-// identifies the rules by which spans are counted.
-func (l *labels) labelsInKey(id rulebookID, k spantable.Kind) spantable.LabelSet {
+// labelsInKey returns the labels of all tags that can affect the key under which a span of the given kind is counted.
+// id identifies the rules by which it is counted.
+func (l *labels) labelsInKey(id rulebookID, kind spantable.Kind) spantable.LabelSet {
 	book, ruleLabels := &rulebooks[id], &l.byRulebook[id]
 	all := []label{
 		labelHTTPStatus, labelOTelHTTPStatus, labelRPCSystemName, labelRPCSystem, labelServiceSource,
 	}
 	all = append(all, book.status.grpc...)
 	all = append(all, ruleLabels.additional...)
-	if ruleLabels.endpoints != nil {
+	hasHTTPLabels := ruleLabels.endpoints != nil
+	if hasHTTPLabels {
 		all = append(all, ruleLabels.endpoints...)
 		all = append(all, labelHTTPMethod)
 	}
 	for _, a := range ruleLabels.aliases {
 		all = append(all, a.sentAs)
 	}
-	if !book.followsAgent {
+	if !book.followsAgent { // the key then contains the kind as the tracer sent it
 		all = append(all, decode.LabelKind)
 	}
-	if book.peers.allTagsKinds.Has(k) {
+	if book.peers.kindsWithAllTags.Has(kind) {
 		all = append(all, l.peers...)
 	}
-	if book.peers.baseOnlyKinds.Has(k) {
+	if book.peers.kindsWithBaseTag.Has(kind) {
 		all = append(all, labelBaseService)
 	}
 	return spantable.LabelsOf(all...)
@@ -262,8 +264,8 @@ type Policy struct {
 }
 
 // NewPolicy returns the policy for counting spans like a Datadog agent with the given configuration: its
-// peer tags, the span kinds that it counts, and regular expressions. The agent ignores a trace if one of
-// them matches the resource of its root. ok is false if spans can't be counted like that, for example
+// peer tags, and the span kinds that it counts. ignoreResources are its regular expressions for the resource
+// of a root span whose trace it ignores. ok is false if spans can't be counted like that, for example
 // because there are too many tags. The caller must then leave all spans to the agent.
 func NewPolicy(peerTags, spanKinds, ignoreResources []string, config Labels) (p *Policy, ok bool) {
 	l, ok := newLabels(peerTags, config)

@@ -41,12 +41,12 @@ type labelling struct {
 
 // peerRules defines which tags are peer tags.
 type peerRules struct {
-	allTagsKinds   spantable.KindSet // kinds of spans that have all peer tags
-	baseOnlyKinds  spantable.KindSet // kinds of spans whose only peer tag is the base service
-	alwaysHasBase  bool              // baseOnlyKinds applies even if the agent asks for no peer tags
-	keepsAddresses bool              // addresses in peer tags are not masked
-	ignoresNumbers bool              // numbers are ignored in peer tags and additional tags
-	aliases        []alias           // peer and additional tags that are sent under another name
+	kindsWithAllTags spantable.KindSet // kinds of spans that have all peer tags
+	kindsWithBaseTag spantable.KindSet // kinds of spans whose only peer tag is _dd.base_service
+	alwaysHasBase    bool              // kindsWithBaseTag applies even if the agent asks for no peer tags
+	keepsAddresses   bool              // addresses in peer tags are not masked
+	ignoresNumbers   bool              // numbers are ignored in peer tags and additional tags
+	aliases          []alias           // peer and additional tags that are sent under another name
 }
 
 // alias is a tag that a tracer sends under another name, on spans of some kinds.
@@ -59,7 +59,7 @@ type alias struct {
 type statusRules struct {
 	grpc              []label // tags of the gRPC status, in order of preference
 	prefersText       bool    // texts take precedence over numbers
-	anySystem         bool    // rpc.response.status_code counts even if no tag says that the call is a gRPC call
+	ignoresRPCSystem  bool    // rpc.response.status_code counts even if no tag says that the call is a gRPC call
 	keepsRawGRPC      bool    // the gRPC status is not parsed, and is read only from spans of type "rpc"
 	readsOTelTag      bool    // the HTTP status is also read from http.response.status_code
 	acceptsOnlyDigits bool    // an HTTP status in text may contain only digits
@@ -101,14 +101,14 @@ var rulebooks = [rulebookCount]rulebook{
 			countableKinds: everyKind, honorsIgnoredResources: true, usesSampleRate: true, isSynthetic: agent.Synthetics,
 		},
 		labelling: labelling{followsAgent: true},
-		peers:     peerRules{allTagsKinds: peerKinds, baseOnlyKinds: internal},
+		peers:     peerRules{kindsWithAllTags: peerKinds, kindsWithBaseTag: internal},
 		status:    statusRules{grpc: grpcLabels, readsOTelTag: true},
 	},
 	goRules: {
 		lang:      "go",
 		counting:  counting{countableKinds: everyKind, honorsIgnoredResources: true, isSynthetic: agent.Synthetics},
 		labelling: labelling{ignoresKindCase: true, endpoints: []label{labelHTTPEndpoint}, maxAdditional: 6},
-		peers:     peerRules{allTagsKinds: peerKinds, baseOnlyKinds: internal | unknown, ignoresNumbers: true},
+		peers:     peerRules{kindsWithAllTags: peerKinds, kindsWithBaseTag: internal | unknown, ignoresNumbers: true},
 		status:    statusRules{grpc: grpcLabels, readsOTelTag: true},
 	},
 	pythonRules: {
@@ -119,7 +119,7 @@ var rulebooks = [rulebookCount]rulebook{
 			maxAdditional: 4, sortsTags: true,
 		},
 		peers: peerRules{
-			allTagsKinds: peerKinds, baseOnlyKinds: everyKind &^ peerKinds, alwaysHasBase: true, ignoresNumbers: true,
+			kindsWithAllTags: peerKinds, kindsWithBaseTag: everyKind &^ peerKinds, alwaysHasBase: true, ignoresNumbers: true,
 		},
 		status: statusRules{grpc: grpcLabels[:4], prefersText: true, acceptsOnlyDigits: true},
 	},
@@ -130,8 +130,8 @@ var rulebooks = [rulebookCount]rulebook{
 			omitsTraceRoot: true, omitsMainService: true, endpoints: []label{labelHTTPRoute, labelHTTPEndpoint},
 		},
 		status: statusRules{
-			grpc:      []label{labelGRPCStatus + 3, labelGRPCStatus, labelRPCResponseStatus},
-			anySystem: true,
+			grpc:             []label{labelGRPCStatus + 3, labelGRPCStatus, labelRPCResponseStatus},
+			ignoresRPCSystem: true,
 		},
 	},
 	javaRules: {
@@ -141,7 +141,7 @@ var rulebooks = [rulebookCount]rulebook{
 			endpoints: []label{labelHTTPEndpoint}, needsRenamedResources: true, maxAdditional: 4, sortsTags: true,
 		},
 		peers: peerRules{
-			allTagsKinds: peerKinds, baseOnlyKinds: internal, alwaysHasBase: true, keepsAddresses: true,
+			kindsWithAllTags: peerKinds, kindsWithBaseTag: internal, alwaysHasBase: true, keepsAddresses: true,
 			aliases: []alias{
 				{"db.system", "db.type", everyKind},
 				{"server.address", "peer.hostname", callers},

@@ -25,10 +25,10 @@ func (r *tags) selectSpan(s *spantable.Span) { r.Select(r.table, s.TagStart, s.T
 // findTag returns a tag of the current span, or nil.
 func (r *tags) findTag(l label) *spantable.Tag { return r.Tag(r.table, l) }
 
-// validText returns the bytes of a text in the table as valid UTF-8. Like the Datadog agent, it
+// validBytes returns the bytes of a text in the table as valid UTF-8. Like the Datadog agent, it
 // replaces each invalid byte by U+FFFD. The result must not be modified, and is valid until the next
 // span is read.
-func (r *tags) validText(t spantable.Text) []byte {
+func (r *tags) validBytes(t spantable.Text) []byte {
 	raw := r.table.Bytes(t)
 	r.table.AddReadBytes(t.Len) // fails the table if its spans refer to too much text
 	if utf8.Valid(raw) {
@@ -44,32 +44,32 @@ func (r *tags) validText(t spantable.Text) []byte {
 	return r.scratch[start:]
 }
 
+// validText returns a text as valid UTF-8. The result is valid until the next span is read.
+func (r *tags) validText(t spantable.Text) string { return spantable.View(r.validBytes(t)) }
+
 // cloneText returns a copy of a text as valid UTF-8.
-func (r *tags) cloneText(t spantable.Text) string { return string(r.validText(t)) }
+func (r *tags) cloneText(t spantable.Text) string { return string(r.validBytes(t)) }
 
-// viewText returns a text as valid UTF-8. The result is valid until the next span.
-func (r *tags) viewText(t spantable.Text) string { return spantable.View(r.validText(t)) }
-
-// textValue returns the value of a tag of the current span. It returns "" if the span does not have the
+// tagText returns the value of a tag of the current span. It returns "" if the span does not have the
 // tag, or if the value is not a text. The result is valid until the next span is read.
-func (r *tags) textValue(l label) string {
+func (r *tags) tagText(l label) string {
 	if t := r.findTag(l); t != nil && t.Type == spantable.TypeText {
-		return r.viewText(t.Text())
+		return r.validText(t.Text())
 	}
 	return ""
 }
 
-// formatValue returns the value of a tag of the current span as text, or "" if there is no such tag. The
+// formatTag returns the value of a tag of the current span as text, or "" if there is no such tag. The
 // result is valid until the next span is read. If the value is a list or a map, which only the Datadog
-// agent can format, formatValue records an error in the table.
-func (r *tags) formatValue(l label) string {
+// agent can format, formatTag records an error in the table.
+func (r *tags) formatTag(l label) string {
 	t := r.findTag(l)
 	if t == nil {
 		return ""
 	}
 	switch t.Type {
 	case spantable.TypeText:
-		return r.viewText(t.Text())
+		return r.validText(t.Text())
 	case spantable.TypeBytes:
 		return r.table.String(t.Text())
 	case spantable.TypeNumber, spantable.TypeInteger, spantable.TypeBool:
@@ -100,10 +100,10 @@ func appendNumber(dst []byte, t *spantable.Tag) []byte {
 	return strconv.AppendFloat(dst, math.Float64frombits(t.Bits), 'f', shortest, bitSize)
 }
 
-// numberValue returns the value of a tag of the current span as a number. By the Datadog agent's rules,
+// tagNumber returns the value of a tag of the current span as a number. By the Datadog agent's rules,
 // the value can also be a text such as "0.5". ok is false if there is no such tag, or if its value is
 // not a number.
-func (r *tags) numberValue(l label) (n float64, ok bool) {
+func (r *tags) tagNumber(l label) (n float64, ok bool) {
 	t := r.findTag(l)
 	if t == nil {
 		return 0, false
@@ -130,7 +130,7 @@ func parseNumber(text string) (n float64, ok bool) {
 
 // isOne reports whether the current span has the tag l, and its value is 1.
 func (r *tags) isOne(l label) bool {
-	n, ok := r.numberValue(l)
+	n, ok := r.tagNumber(l)
 	return ok && n == 1
 }
 

@@ -75,7 +75,7 @@ func (a *attributes) integer(t *spantable.Tag) (value int64, ok bool) {
 	case spantable.TypeInteger:
 		return int64(t.Bits), true
 	case spantable.TypeText:
-		return rules.ParseStatus(a.request.String(t.Text()))
+		return rules.ParseInteger(a.request.String(t.Text()))
 	case spantable.TypeNumber:
 		return rules.WholeNumber(math.Float64frombits(t.Bits))
 	}

@@ -192,7 +192,7 @@ func (t *spanBuilder) httpCode() (code int64, ok bool) {
 			return integer, true
 		}
 		text := t.output.String(t.textOf(l))
-		if parsed, isStatus := rules.ParseStatus(text); isStatus {
+		if parsed, isStatus := rules.ParseInteger(text); isStatus {
 			return parsed, true
 		}
 	}
