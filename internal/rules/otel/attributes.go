@@ -16,9 +16,8 @@ type attributes struct {
 	scratch  []byte // texts of values that are not text in the body
 }
 
-// tag returns the tag of the selected span that has one of the given labels. If several tags have one, the label that
-// is given first decides. tag returns nil if the span has no such tag. A label is a number that stands for the name of
-// a tag.
+// tag returns the tag of the selected span with the first of labels that the span has, or nil if it has none of them. A
+// label is a number that stands for the name of a tag.
 func (a *attributes) tag(labels ...spantable.Label) *spantable.Tag {
 	for _, l := range labels {
 		if a.selected.Set.Has(l) {

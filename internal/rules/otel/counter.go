@@ -164,33 +164,36 @@ func (c *Counter) countResource(res *otlp.Resource, place rules.AssignedOrigin) 
 // too large.
 func (c *Counter) countSpan(index int, res *resource, flags span.Flags) {
 	r := &c.keys.request
-	s, extra := &r.Spans[index], &r.Extras[index]
-	flags |= flagsOf(s)
-	var fingerprint []byte
-	isRenamed := false
-	isIgnored := c.keys.isIgnored(s, res)
-	if isIgnored {
-		flags |= span.Ignored
-	} else {
-		fingerprint, isRenamed = c.keys.fingerprintOf(s, res)
-	}
-	if isRenamed {
-		flags |= span.Renamed
-	}
+	s := &r.Spans[index]
+	fingerprint, labelFlag := c.fingerprintOf(s, res)
 	end := min(s.Start+s.Duration, math.MaxInt64)
 	c.batches.AddSnapshot(res.batch, fingerprint, span.Snapshot{
 		Duration: s.Duration,
 		End:      int64(end),
-		Weight:   c.weightOf(extra.State),
+		Weight:   c.weightOf(r.Extras[index].State),
 		Span:     uint32(index),
-		Flags:    flags,
+		Flags:    flags | flagsOf(s) | labelFlag,
 	})
 	if len(c.keys.policy.measures) > 0 {
-		c.addValues(res.batch, s, flags&span.Error != 0)
+		c.addValues(res.batch, s)
 	}
 	if c.batches.FingerprintBytes() > r.Limits.DerivedBytes {
 		r.Fail(spantable.ErrTooMuch)
 	}
+}
+
+// fingerprintOf returns the fingerprint of s, or nil if it would be too long. res is the resource of s. labelFlag is
+// span.Renamed if s is not counted under the name that was sent. If an ignore rule matches s, which then needs no labels,
+// fingerprintOf returns nil and span.Ignored.
+func (c *Counter) fingerprintOf(s *spantable.Span, res *resource) (fingerprint []byte, labelFlag span.Flags) {
+	if c.keys.isIgnored(s, res) {
+		return nil, span.Ignored
+	}
+	fingerprint, isRenamed := c.keys.fingerprintOf(s, res)
+	if isRenamed {
+		labelFlag = span.Renamed
+	}
+	return fingerprint, labelFlag
 }
 
 // weightOf returns the number of spans that a sampled span with this tracestate represents.
@@ -226,7 +229,7 @@ func (c *Counter) ReadSpan(body []byte, service string, policy *Policy) (fingerp
 	}
 	s := &r.Spans[0]
 	res := c.readResource(&r.Resources[0], service)
-	c.resources = append(c.resources[:0], res) // Label reads it
+	c.resources = append(c.resources[:0], res) // for Label
 	fingerprint, _ = c.keys.fingerprintOf(s, &res)
 	return fingerprint, flagsOf(s), r.Err()
 }
@@ -312,7 +315,6 @@ func (c *Counter) Counted(yield func(Counted) bool) {
 func (c *Counter) Release() {
 	c.states.Forget()
 	c.keys.key.Clear()
-	c.keys.route = ""
 	c.batches.Release()
 	c.origins.Reset()
 	clear(c.resources) // so that they do not retain the names of services

@@ -19,8 +19,6 @@ type keys struct {
 	operation   []byte           // operation of key
 	name        []byte           // name of a span that was renamed
 	httpTags    [httpParts]int32 // indexes in the request of the tags of the HTTP span that is being named, or noTag
-	route       string           // route in the name of the span, see nameOf
-	isGo        bool             // the span that is being named is from Go's SDK
 }
 
 // selectSpan makes s the selected span, whose attributes the other methods read. Attributes that s does
@@ -98,7 +96,7 @@ func (k *keys) isIgnored(s *spantable.Span, res *resource) bool {
 // valid until the next call.
 func (k *keys) keyOf(s *spantable.Span, res *resource) *span.Key {
 	name := k.nameOf(s, res)
-	k.selectSpan(s, res) // after nameOf, which can select s without the attributes of its resource
+	k.selectSpan(s, res) // for the calls below; nameOf selects s without the attributes of its resource
 	k.operation = work.AppendOperation(k.operation[:0], k, s.Kind)
 	traceRoot := span.TraceRootFalse
 	if s.Parent == 0 {

@@ -1,8 +1,6 @@
 package otel
 
 import (
-	"slices"
-
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/span/measure"
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
@@ -16,39 +14,36 @@ type measureRule struct {
 	keepsError bool              // values of spans with an error are counted apart from the others
 }
 
-// addMeasures adds the rules for measures to the policy. It returns names and inResource, the names of the attributes
-// that are read from spans and resources by label, with the measured attributes. These are read from spans only.
-func (p *Policy) addMeasures(all []measure.Measure, names, inResource []string) (newNames, newInResource []string) {
-	labelOf := func(name string) spantable.Label {
-		label := slices.Index(names, name)
-		if label < 0 {
-			label = len(names)
-			names, inResource = append(names, name), append(inResource, "")
-		}
-		p.measured.Add(spantable.Label(label))
-		return spantable.Label(label)
-	}
-	for _, m := range all {
+// addMeasures adds a rule for each measure to the policy. It adds a label to names for
+// each measured attribute that has none.
+func (p *Policy) addMeasures(measures []measure.Measure, names *labelNames) {
+	for _, m := range measures {
 		rule := measureRule{kinds: m.Kinds, keepsError: m.HasLabel("status.code")}
 		if m.Kinds == 0 {
 			rule.kinds = anyKind
 		}
-		for _, name := range m.Attributes {
-			rule.attributes = append(rule.attributes, labelOf(name))
+		for _, attribute := range m.Attributes {
+			label := names.findOrAdd(attribute)
+			rule.attributes = append(rule.attributes, label)
+			p.measured.Add(label)
 		}
 		if m.Requires != "" {
-			rule.requires = labelOf(m.Requires)
+			rule.requires = names.findOrAdd(m.Requires)
+			p.measured.Add(rule.requires)
 		}
-		p.measuresAll = p.measuresAll || m.IsDuration() && m.Requires == ""
+		needsNoAttribute := m.IsDuration() && m.Requires == ""
+		if needsNoAttribute {
+			p.measuresAnySpan = true
+		}
 		p.measures = append(p.measures, rule)
 	}
-	return names, inResource
 }
 
-// addValues adds the values of a span, which was added last to the batch with the given number. isError reports whether
-// the span has an error.
-func (c *Counter) addValues(batch int, s *spantable.Span, isError bool) {
-	if !c.selectMeasured(s) {
+// addValues adds the values that s has according to the configured measures to the batch with the given number. s must be
+// the last span that was added to this batch.
+func (c *Counter) addValues(batchNumber int, s *spantable.Span) {
+	mayHaveValues := c.selectMeasuredAttributes(s)
+	if !mayHaveValues {
 		return
 	}
 	for i := range c.keys.policy.measures {
@@ -57,54 +52,58 @@ func (c *Counter) addValues(batch int, s *spantable.Span, isError bool) {
 		if !hasValue {
 			continue
 		}
-		value := span.Value{Measure: span.Measure(i + 1), Amount: amount}
-		if isError && rule.keepsError {
+		measureNumber := span.Measure(i + 1) // 0 stands for no measure
+		value := span.Value{Measure: measureNumber, Amount: amount}
+		if rule.keepsError && s.Status == spantable.StatusError {
 			value.Flags = span.Error
 		}
-		c.batches.AddValue(batch, value)
+		c.batches.AddValue(batchNumber, value)
 	}
 }
 
-// selectMeasured selects the measured attributes of a span, and no others. It returns false if the span can't have a
-// value, as most spans.
-func (c *Counter) selectMeasured(s *spantable.Span) (mayHaveValues bool) {
+// selectMeasuredAttributes makes s the selected span, so that amountOf can read its attributes, but only those that a
+// measure needs. It returns false if the span, like most spans, has none and no measure counts spans without attributes.
+func (c *Counter) selectMeasuredAttributes(s *spantable.Span) (mayHaveValues bool) {
 	k := &c.keys
 	k.selected.Set = spantable.LabelSet{}
-	mayHaveValues = k.policy.measuresAll
+	hasMeasuredAttribute := false
 	for i := s.TagStart; i < s.TagEnd; i++ {
-		if k.policy.measured.Has(k.request.Tags[i].Label) {
-			k.selected.AddMissing(&k.request.Table, i, i+1)
-			mayHaveValues = true
+		isMeasured := k.policy.measured.Has(k.request.Tags[i].Label)
+		if isMeasured {
+			k.selected.AddMissing(&k.request.Table, i, i+1) // only this tag
+			hasMeasuredAttribute = true
 		}
 	}
-	return mayHaveValues
+	return hasMeasuredAttribute || k.policy.measuresAnySpan
 }
 
-// amountOf returns the amount by which a span, the selected one, is counted according to a rule. It returns false if the
-// span has no value. If it has an invalid one, amountOf counts the reason.
+// amountOf returns the amount by which s, the selected span, is counted for a measure. It returns false if s is not
+// counted for the measure. If the reason is an invalid value, or that the request has too many values, amountOf counts
+// it in c.refused.
 func (c *Counter) amountOf(s *spantable.Span, rule *measureRule) (amount uint64, hasValue bool) {
 	isRequiredMissing := rule.requires != spantable.Other && !c.keys.selected.Set.Has(rule.requires)
 	if isRequiredMissing || !rule.kinds.Has(s.Kind) {
 		return 0, false
 	}
-	refusal := measure.Counted
-	if len(rule.attributes) == 0 {
+	isDuration := len(rule.attributes) == 0
+	if isDuration {
 		amount = s.Duration
 	} else {
 		tag := c.keys.tag(rule.attributes...)
 		if tag == nil {
 			return 0, false
 		}
+		var refusal measure.Refusal
 		amount, refusal = measure.AmountOf(tag)
 		if refusal != measure.Counted {
+			c.refused[refusal]++
 			c.refusedLabel = tag.Label
+			return 0, false
 		}
 	}
-	if refusal == measure.Counted && c.values == c.keys.request.Limits.Spans {
-		refusal = measure.TooMany
-	}
-	if refusal != measure.Counted {
-		c.refused[refusal]++
+	maxValues := c.keys.request.Limits.Spans
+	if c.values == maxValues {
+		c.refused[measure.TooMany]++
 		return 0, false
 	}
 	c.values++

@@ -45,48 +45,31 @@ const rpcStatusName = "rpc.response.status_code"
 // fieldAttributes are the attributes of metrics that are fields of a key.
 var fieldAttributes = []string{"http.request.method", "http.route", "http.response.status_code"}
 
-// addMetricTags sets p.metricTags and p.labelsOf. It returns the names of all labels in spans and in resources, to which
-// it has added the missing ones.
-func (p *Policy) addMetricTags(names, inResource []string) (allNames, allInResource []string) {
-	all := labelNames{names, inResource}
+// addMetricTags sets p.metricTags and p.labelsOf. It adds a label to names for each attribute that has none.
+func (p *Policy) addMetricTags(names *labelNames) {
 	p.labelsOf = map[string][]spantable.Label{}
 	for i := range semconv.Metrics {
 		var tags []metricTag
 		for _, name := range semconv.Metrics[i].Attributes {
 			if p.labelsOf[name] == nil {
-				p.labelsOf[name] = all.labelsOf(name)
+				p.labelsOf[name] = names.findOrAddVariants(name)
 			}
-			if !slices.Contains(fieldAttributes, name) {
+			isFieldOfKey := slices.Contains(fieldAttributes, name)
+			if !isFieldOfKey {
 				tags = append(tags, metricTag{name, p.labelsOf[name]})
 			}
 		}
 		p.metricTags = append(p.metricTags, tags)
 	}
-	return all.inSpans, all.inResources
 }
 
-// labelNames contains the attribute that each label stands for: in spans, and in resources if spans inherit it.
-type labelNames struct{ inSpans, inResources []string }
-
-// labelsOf returns the labels of an attribute and of its other names, and adds those that are missing.
-func (n *labelNames) labelsOf(attribute string) []spantable.Label {
+// findOrAddVariants returns the labels of an attribute and of its other names. It adds the missing labels.
+func (n *labelNames) findOrAddVariants(attribute string) []spantable.Label {
 	labels := []spantable.Label{n.findOrAdd(attribute)}
 	for _, otherName := range otherNames[attribute] {
 		labels = append(labels, n.findOrAdd(otherName))
 	}
 	return labels
-}
-
-// findOrAdd returns the label of an attribute. It adds a label if there is none. Spans do not inherit its attribute from
-// their resource.
-func (n *labelNames) findOrAdd(attribute string) spantable.Label {
-	index := slices.Index(n.inSpans, attribute)
-	if index < 0 {
-		index = len(n.inSpans)
-		n.inSpans = append(n.inSpans, attribute)
-		n.inResources = append(n.inResources, "")
-	}
-	return spantable.Label(index)
 }
 
 // addMetricLabels adds the labels that become tags of spans of the given kind, because a metric has them.
@@ -103,8 +86,8 @@ func (p *Policy) addMetricLabels(labels *spantable.LabelSet, kind spantable.Kind
 	}
 }
 
-// appendMetricTags appends the attributes of the metric that counts the selected span to its peer tags, each as
-// "name:value". It omits those that are tags already.
+// appendMetricTags appends peer tags of the selected span to dst, each as "name:value". These are the attributes of the
+// metric in which OpenTelemetry's conventions count the span, except for attributes that its key contains anyway.
 func (k *keys) appendMetricTags(dst []string, kind spantable.Kind) []string {
 	if k.policy.metricTags == nil {
 		return dst
@@ -114,9 +97,10 @@ func (k *keys) appendMetricTags(dst []string, kind spantable.Kind) []string {
 	if metric == semconv.NoMetric {
 		return dst
 	}
-	for i := range k.policy.metricTags[metric] {
-		t := &k.policy.metricTags[metric][i]
-		if k.isInKey(t, kind) {
+	tags := k.policy.metricTags[metric]
+	for i := range tags {
+		t := &tags[i]
+		if k.isAlreadyInKey(t, kind) {
 			continue
 		}
 		if value := k.text(t.labels...); value != "" {
@@ -126,13 +110,14 @@ func (k *keys) appendMetricTags(dst []string, kind spantable.Kind) []string {
 	return dst
 }
 
-// isInKey reports whether the key of the selected span, which has the given kind, contains the attribute t in any case: as
-// one of the other peer tags, or as the gRPC status.
-func (k *keys) isInKey(t *metricTag, kind spantable.Kind) bool {
-	if t.name == rpcStatusName && k.grpcStatus() != "" {
+// isAlreadyInKey reports whether the key of the selected span, which has the given kind, contains the attribute of t
+// even without the tags of metrics: as a peer tag that does not depend on metrics, or as the gRPC status.
+func (k *keys) isAlreadyInKey(t *metricTag, kind spantable.Kind) bool {
+	isGRPCStatus := t.name == rpcStatusName && k.grpcStatus() != ""
+	if isGRPCStatus {
 		return true
 	}
-	currentLabel := t.labels[0]
-	canBeTag := slices.Contains(k.policy.tags, currentLabel) && k.policy.isTagOf(kind, currentLabel)
-	return canBeTag && k.peerTagValue(currentLabel, kind) != ""
+	label := t.labels[0] // the others are those of its other names, which peerTagValue finds itself
+	isPeerTag := slices.Contains(k.policy.tags, label) && k.policy.isTagOf(kind, label)
+	return isPeerTag && k.peerTagValue(label, kind) != ""
 }

@@ -18,35 +18,37 @@ const Conventions = "1.44.0"
 // for the Java agent has the same ones in SpanNames.java.
 var nameRules = [...]nameRule{
 	// {mcp.method.name} {tool or prompt}
-	{anyKind, []spantable.Label{labelMCPMethod}, (*keys).mcpName},
+	{kinds: anyKind, anyOf: []spantable.Label{labelMCPMethod}, name: (*keys).mcpName},
 	// {gen_ai.operation.name} {model, or tool, agent, workflow or data source}
-	{anyKind, []spantable.Label{labelGenAIOperation}, (*keys).genAIName},
+	{kinds: anyKind, anyOf: []spantable.Label{labelGenAIOperation}, name: (*keys).genAIName},
 	// {messaging.operation.name} {destination template, name, or server address}
 	{
-		anyKind,
-		[]spantable.Label{labelMessagingOperation, labelMessagingOperationType, labelOldMessagingOperation},
-		(*keys).messagingName,
+		kinds: anyKind,
+		anyOf: []spantable.Label{labelMessagingOperation, labelMessagingOperationType, labelOldMessagingOperation},
+		name:  (*keys).messagingName,
 	},
 	// {rpc.method}, which is {rpc.service}/{rpc.method} with the older attributes, and
 	// {rpc.service}.{rpc.method} for AWS
-	{anyKind, []spantable.Label{labelRPCMethod}, (*keys).rpcName},
+	{kinds: anyKind, anyOf: []spantable.Label{labelRPCMethod}, name: (*keys).rpcName},
 	// {db.query.summary}, otherwise {db.operation.name} {collection, procedure, namespace, or server address}
 	{
-		notServer,
-		[]spantable.Label{labelDBSystem, labelOldDBSystem, labelDBOperation, labelOldDBOperation, labelDBSummary},
-		(*keys).databaseName,
+		kinds: notServer,
+		anyOf: []spantable.Label{labelDBSystem, labelOldDBSystem, labelDBOperation, labelOldDBOperation, labelDBSummary},
+		name:  (*keys).databaseName,
 	},
 	// {http.request.method} {http.route}
 	{
-		spantable.KindsOf(spantable.KindServer),
-		[]spantable.Label{labelHTTPMethod, labelOldHTTPMethod},
-		(*keys).httpServerName,
+		kinds:  spantable.KindsOf(spantable.KindServer),
+		anyOf:  []spantable.Label{labelHTTPMethod, labelOldHTTPMethod},
+		name:   (*keys).httpServerName,
+		isHTTP: true,
 	},
 	// {http.request.method} {url.template}
 	{
-		spantable.KindsOf(spantable.KindClient),
-		[]spantable.Label{labelHTTPMethod, labelOldHTTPMethod},
-		(*keys).httpClientName,
+		kinds:  spantable.KindsOf(spantable.KindClient),
+		anyOf:  []spantable.Label{labelHTTPMethod, labelOldHTTPMethod},
+		name:   (*keys).httpClientName,
+		isHTTP: true,
 	},
 }
 
@@ -55,8 +57,10 @@ type nameRule struct {
 	kinds spantable.KindSet // kinds of spans that the rule applies to
 	anyOf []spantable.Label // the rule applies if a span has at least one of these attributes
 	// name returns the name of a span that was sent with another one. The result is empty if the span
-	// keeps its name, because no attribute describes the work better.
-	name func(k *keys, s *spantable.Span, sent string) nameParts
+	// keeps its name, because no attribute describes the work better. isGo reports whether the span is
+	// from Go's SDK.
+	name   func(k *keys, s *spantable.Span, sent string, isGo bool) nameParts
+	isHTTP bool // name reads keys.httpTags
 }
 
 const (
@@ -67,9 +71,6 @@ const (
 // noRule is the number of the rule for spans that keep their names. It is larger than that of any other
 // rule, which is its index in nameRules.
 const noRule = uint8(math.MaxUint8)
-
-// httpRules is the number of the first rule for HTTP. All rules after it are for HTTP as well.
-const httpRules = uint8(len(nameRules) - 2)
 
 // tagMeanings defines what the tags of spans mean for their names, by kind and label.
 type tagMeanings [spantable.Kinds][spantable.MaxLabels]tagMeaning
@@ -134,26 +135,24 @@ type spanName struct {
 // is the resource of s. The result is valid until the next call.
 func (k *keys) nameOf(s *spantable.Span, res *resource) spanName {
 	sentName := k.request.String(s.Name)
-	k.isGo = res.isGo // input of the rules for HTTP
-	k.route = ""      // output of the rule for HTTP servers
-	rule := k.findNameRule(s)
-	if rule == noRule {
+	ruleNumber := k.findNameRule(s)
+	if ruleNumber == noRule {
 		return spanName{text: sentName}
 	}
-	isHTTP := rule >= httpRules
-	if isHTTP {
+	rule := &nameRules[ruleNumber]
+	if rule.isHTTP {
 		k.findHTTPTags(s)
+		if k.isHTTPName(sentName) { // the most common case
+			return spanName{text: sentName}
+		}
 	}
-	if isHTTP && k.isHTTPName(sentName) { // the most common case
-		return spanName{text: sentName}
-	}
-	parts := nameRules[rule].name(k, s, sentName)
+	parts := rule.name(k, s, sentName, res.isGo)
 	isRenamed := parts.first != "" && !parts.equal(sentName)
 	if !isRenamed {
-		return spanName{text: sentName, route: k.route}
+		return spanName{text: sentName, route: parts.routeOfServer}
 	}
 	k.name = parts.appendTo(k.name[:0])
-	return spanName{text: spantable.View(k.name), route: k.route, isRenamed: true}
+	return spanName{text: spantable.View(k.name), route: parts.routeOfServer, isRenamed: true}
 }
 
 // findNameRule returns the index in nameRules of the rule that defines the name of a span, or noRule if there is
@@ -166,11 +165,11 @@ func (k *keys) findNameRule(s *spantable.Span) uint8 {
 	}
 	meanings := &k.policy.tagMeanings[s.Kind]
 	tags := k.request.TagsOf(s)
-	rule := noRule
+	first := noRule // greater than all other numbers of rules
 	for i := range tags {
-		rule = min(rule, meanings[tags[i].Label].rule)
+		first = min(first, meanings[tags[i].Label].rule)
 	}
-	return rule
+	return first
 }
 
 // findHTTPTags sets k.httpTags: for each part of the name of an HTTP span, the index of the tag of s that contains the
@@ -180,7 +179,10 @@ func (k *keys) findHTTPTags(s *spantable.Span) {
 	tags := k.request.Tags
 	k.httpTags = noHTTPTags
 	for i := s.TagStart; i < s.TagEnd; i++ {
-		part := meanings[tags[i].Label].httpPart // noPart for most tags, whose index is never read
+		part := meanings[tags[i].Label].httpPart
+		if part == noPart {
+			continue
+		}
 		isFirst := k.httpTags[part] == noTag
 		if isFirst {
 			k.httpTags[part] = int32(i)
@@ -205,7 +207,10 @@ func (k *keys) httpText(part httpPart) string {
 
 // nameParts is a name in three parts. Most spans have the right name, and comparing the parts with it is
 // cheaper than joining them.
-type nameParts struct{ first, separator, last string }
+type nameParts struct {
+	first, separator, last string
+	routeOfServer          string // route of an HTTP server that no attribute contains, but the name that was sent
+}
 
 // appendTo appends the name to dst.
 func (p nameParts) appendTo(dst []byte) []byte {
@@ -226,7 +231,7 @@ func withTarget(operation, target string) nameParts {
 	if operation == "" || target == "" {
 		return nameParts{first: operation}
 	}
-	return nameParts{operation, " ", target}
+	return nameParts{first: operation, separator: " ", last: target}
 }
 
 // awsAPI is the RPC system of AWS SDKs. unknownMethod is the value of a method that an
@@ -276,24 +281,26 @@ func (k *keys) httpMethod() string {
 	return "HTTP"
 }
 
-func (k *keys) httpServerName(s *spantable.Span, sent string) nameParts {
+func (k *keys) httpServerName(s *spantable.Span, sent string, isGo bool) nameParts {
 	method, route := k.httpMethod(), k.httpText(partTarget)
-	if route == "" {
-		route = k.routeIn(s, sent, method)
-		k.route = route
+	if route != "" {
+		return withTarget(method, route)
 	}
-	return withTarget(method, route)
+	routeInName := k.routeIn(s, sent, method, isGo)
+	parts := withTarget(method, routeInName)
+	parts.routeOfServer = routeInName
+	return parts
 }
 
-func (k *keys) httpClientName(s *spantable.Span, sent string) nameParts {
+func (k *keys) httpClientName(s *spantable.Span, sent string, isGo bool) nameParts {
 	method, template := k.httpMethod(), k.httpText(partTarget)
 	if template == "" {
-		template = k.routeIn(s, sent, method)
+		template = k.routeIn(s, sent, method, isGo)
 	}
 	return withTarget(method, template)
 }
 
-func (k *keys) databaseName(s *spantable.Span, sent string) nameParts {
+func (k *keys) databaseName(s *spantable.Span, sent string, _ bool) nameParts {
 	k.selectWithoutResource(s)
 	if summary := k.text(labelDBSummary); summary != "" {
 		return nameParts{first: summary}
@@ -326,7 +333,7 @@ func (k *keys) isStatement(name string) bool {
 	return strings.Contains(name, " ") && name == k.text(labelDBQuery, labelOldDBStatement)
 }
 
-func (k *keys) rpcName(s *spantable.Span, _ string) nameParts {
+func (k *keys) rpcName(s *spantable.Span, _ string, _ bool) nameParts {
 	k.selectWithoutResource(s)
 	method, service := k.text(labelRPCMethod), k.text(labelRPCService)
 	system := k.text(labelRPCSystem, labelOldRPCSystem)
@@ -336,12 +343,12 @@ func (k *keys) rpcName(s *spantable.Span, _ string) nameParts {
 	case method == "" || service == "" || strings.Contains(method, "/"):
 		return nameParts{first: method}
 	case system == awsAPI:
-		return nameParts{service, ".", method}
+		return nameParts{first: service, separator: ".", last: method}
 	}
-	return nameParts{service, "/", method}
+	return nameParts{first: service, separator: "/", last: method}
 }
 
-func (k *keys) messagingName(s *spantable.Span, _ string) nameParts {
+func (k *keys) messagingName(s *spantable.Span, _ string, _ bool) nameParts {
 	k.selectWithoutResource(s)
 	operation := k.firstText(labelMessagingOperation, labelOldMessagingOperation, labelMessagingOperationType)
 	if template := k.text(labelMessagingTemplate); template != "" {
@@ -357,7 +364,7 @@ func (k *keys) messagingName(s *spantable.Span, _ string) nameParts {
 	return withTarget(operation, destination)
 }
 
-func (k *keys) genAIName(s *spantable.Span, _ string) nameParts {
+func (k *keys) genAIName(s *spantable.Span, _ string, _ bool) nameParts {
 	k.selectWithoutResource(s)
 	operation, target := k.text(labelGenAIOperation), labelGenAIModel
 	switch operation {
@@ -373,7 +380,7 @@ func (k *keys) genAIName(s *spantable.Span, _ string) nameParts {
 	return withTarget(operation, k.text(target))
 }
 
-func (k *keys) mcpName(s *spantable.Span, _ string) nameParts {
+func (k *keys) mcpName(s *spantable.Span, _ string, _ bool) nameParts {
 	k.selectWithoutResource(s)
 	return withTarget(k.text(labelMCPMethod), k.firstText(labelGenAITool, labelGenAIPrompt))
 }
@@ -415,36 +422,37 @@ func (k *keys) serverAndPort() string {
 	return k.join(address, ":", port)
 }
 
-// routeIn returns the route in the name of an HTTP span, such as /users/{id} in "GET /users/{id}". It
-// returns "" if there is no path in the name, or if the path can be that of the request, such as /users/17.
-// method is the HTTP method of the span.
-func (k *keys) routeIn(s *spantable.Span, name, method string) string {
+// routeIn returns the route in the name of the HTTP span s, such as /users/{id} in "GET /users/{id}". It returns
+// "" if the name contains no path, or if the path is not certainly a route, such as /users/17.
+// method is the HTTP method of s. isGo reports whether s is from Go's SDK.
+func (k *keys) routeIn(s *spantable.Span, name, method string, isGo bool) string {
 	path := pathIn(name, method)
 	isPath := path != "" && !strings.ContainsAny(path, "? ")
-	if isPath && k.isRoute(s, path) {
+	if isPath && k.isRoute(s, path, isGo) {
 		return path
 	}
 	return ""
 }
 
 // isRoute reports whether path, a path in the name of the HTTP span s, is a route such as /users/{id}, and not
-// the path of the request.
-func (k *keys) isRoute(s *spantable.Span, path string) bool {
+// the path of the request. isGo reports whether s is from Go's SDK.
+func (k *keys) isRoute(s *spantable.Span, path string, isGo bool) bool {
 	requestPath, isZipkin := k.requestPath(s)
-	isRequestPath := requestPath != "" && hasEncodedSuffix(requestPath, path)
+	endsRequestPath := requestPath != "" && hasEncodedSuffix(requestPath, path)
 	hasPlaceholder := strings.ContainsAny(path, "{<[(:*")
 	if hasPlaceholder {
-		return !isRequestPath // a client can request a path with these characters, too
+		return !endsRequestPath // a client can request a path with these characters, too
 	}
 	isServer := s.Kind == spantable.KindServer
-	namesRoutes := isServer && (k.isGo || isZipkin) // others do not name spans after routes without a placeholder
+	namesRoutes := isServer && (isGo || isZipkin) // others do not name spans after routes without a placeholder
 	if !namesRoutes {
 		return false
 	}
-	if isRequestPath {
-		return !hasIdentifier(path) && !k.isNotFound(s) // true for /health, for example
+	if !endsRequestPath {
+		return true
 	}
-	return true
+	// A route without a placeholder, such as /health, is also the path of its requests.
+	return !hasIdentifier(path) && !k.isNotFound(s)
 }
 
 // isNotFound reports whether an HTTP span has the status 404.
@@ -483,7 +491,7 @@ func (k *keys) requestPath(s *spantable.Span) (path string, isZipkin bool) {
 	if urlPath := k.httpText(partPath); urlPath != "" {
 		return urlPath, false
 	}
-	k.selectWithoutResource(s) // for k.text
+	k.selectWithoutResource(s) // k.text reads the selected span
 	if zipkinPath := k.text(labelZipkinPath); zipkinPath != "" {
 		return zipkinPath, true
 	}

@@ -33,9 +33,9 @@ type Policy struct {
 	metricTags [][]metricTag
 	labelsOf   map[string][]spantable.Label // labels of the attributes of these metrics
 
-	measures    []measureRule      // one per measure
-	measured    spantable.LabelSet // attributes without which a span has no value, unless measuresAll is set
-	measuresAll bool               // a measure has values of spans without any particular attribute
+	measures        []measureRule      // one per measure
+	measured        spantable.LabelSet // attributes that the measures read
+	measuresAnySpan bool               // a measure, such as the duration, needs no attribute
 }
 
 // Labels configures the labels of spans.
@@ -84,25 +84,10 @@ func (l *Labels) Check() (err error) {
 
 // NewPolicy returns the policy for labels that Check accepts.
 func NewPolicy(l Labels) *Policy {
-	names, inResource := make([]string, ownLabels), slices.Clone(resourceNames[:])
-	copy(names, attributeNames[:])
+	names := labelNames{inSpans: make([]string, ownLabels), inResources: slices.Clone(resourceNames[:])}
+	copy(names.inSpans, attributeNames[:])
 	if !l.KeepNames {
-		copy(names[nameLabels:], nameAttributes[nameLabels:])
-	}
-	labelOf := func(name string) spantable.Label { // adds the name if it has no label yet
-		i := slices.Index(names, name)
-		if 0 <= i && i < int(fixedLabels) {
-			return spantable.Label(i)
-		}
-		if i < 0 {
-			i = len(names)
-			names, inResource = append(names, name), append(inResource, "")
-		}
-		isOfOrigin := slices.Contains(inResource, name)
-		if !isOfOrigin {
-			inResource[i] = name
-		}
-		return spantable.Label(i)
+		copy(names.inSpans[nameLabels:], nameAttributes[nameLabels:])
 	}
 	p := &Policy{
 		id: rules.NewPolicyID(), tags: slices.Clone(tagLabels[:]), ignore: l.Ignore,
@@ -111,7 +96,7 @@ func NewPolicy(l Labels) *Policy {
 		p.tagMeanings = newTagMeanings()
 	}
 	for _, name := range l.Attributes {
-		label := labelOf(name)
+		label := names.findOrAddInherited(name)
 		if peerLabels.Has(label) {
 			p.onEveryKind = append(p.onEveryKind, label)
 		}
@@ -120,21 +105,50 @@ func NewPolicy(l Labels) *Policy {
 		}
 	}
 	for _, name := range l.Ignore.AttributeNames() {
-		p.ignoreLabels = append(p.ignoreLabels, labelOf(name))
+		p.ignoreLabels = append(p.ignoreLabels, names.findOrAddInherited(name))
 	}
 	if l.Metrics {
-		names, inResource = p.addMetricTags(names, inResource)
+		p.addMetricTags(&names)
 	}
 	for kind := range spantable.Kinds {
 		p.affectsKey[kind] = p.labelsInKey(kind)
 	}
-	names, inResource = p.addMeasures(l.Measures, names, inResource)
+	p.addMeasures(l.Measures, &names)
 	// After the labels of spans, so that spans do not inherit these attributes of their resource.
-	p.originAttributes, inResource = assignLabels(l.Resource, inResource)
-	computed, inResource := assignLabels([]string{otlp.StatsComputed}, inResource)
+	originAttributes, inResources := assignLabels(l.Resource, names.inResources)
+	computed, inResources := assignLabels([]string{otlp.StatsComputed}, inResources)
+	p.originAttributes = originAttributes
 	p.computed = computed[0].label
-	p.names, p.resourceNames = spantable.NewNames(names), spantable.NewNames(inResource)
+	p.names, p.resourceNames = spantable.NewNames(names.inSpans), spantable.NewNames(inResources)
 	return p
+}
+
+// labelNames contains the attribute that each label stands for: in spans, and in resources if spans inherit it or if it
+// describes the origin.
+type labelNames struct{ inSpans, inResources []string }
+
+// findOrAdd returns the label of an attribute of spans. If it has none yet, findOrAdd adds a label. Spans do not inherit
+// the added attribute from their resource.
+func (n *labelNames) findOrAdd(attribute string) spantable.Label {
+	index := slices.Index(n.inSpans, attribute)
+	if index < 0 {
+		index = len(n.inSpans)
+		n.inSpans = append(n.inSpans, attribute)
+		n.inResources = append(n.inResources, "")
+	}
+	return spantable.Label(index)
+}
+
+// findOrAddInherited returns the label of an attribute that the operator has named, and adds a label if there is none.
+// Spans inherit the attribute from their resource, unless it is predefined or describes the origin.
+func (n *labelNames) findOrAddInherited(attribute string) spantable.Label {
+	label := n.findOrAdd(attribute)
+	isPredefined := label < fixedLabels
+	isOfOrigin := slices.Contains(n.inResources, attribute)
+	if !isPredefined && !isOfOrigin {
+		n.inResources[label] = attribute
+	}
+	return label
 }
 
 // labelsInKey returns the labels of the attributes that can change the key of a span of the given kind.
