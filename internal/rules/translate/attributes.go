@@ -166,8 +166,8 @@ func (n *naming) service() spantable.Text {
 }
 
 // operation returns the operation of the current span, such as http.server.request. This is the value
-// of the attribute operation.name, or an operation that package work derives from other attributes if
-// the value is missing or empty.
+// of the attribute operation.name. If the value is missing or empty, work.AppendOperation derives an
+// operation from other attributes.
 func (n *naming) operation(kind spantable.Kind) spantable.Text {
 	if name := n.normalizeTagValue(n.textOf(attrOperation)); name.Len > 0 {
 		return name
@@ -178,8 +178,7 @@ func (n *naming) operation(kind spantable.Kind) spantable.Text {
 }
 
 // workType returns the type of the current span, such as web or sql. This is the value of the attribute
-// span.type, or a type that package work derives from other attributes if the value is missing or
-// empty.
+// span.type. If the value is missing or empty, work.Type derives a type from other attributes.
 func (n *naming) workType(kind spantable.Kind) spantable.Text {
 	if name := n.textOf(attrType); name.Len > 0 {
 		return name

@@ -25,7 +25,7 @@ type spanBuilder struct {
 // that is not empty counts. readResource also sets resourceVersion and resourceEnv.
 func (t *spanBuilder) readResource(attributes []spantable.Tag) {
 	t.tags.reset()
-	t.collectAttributes(attributes, numbersAsTexts)
+	t.collectAttributes(attributes, formatNumbers)
 	t.resourceTags = t.tags.appendTexts(t.resourceTags[:0])
 	t.resourceVersion = t.normalizeTagValue(t.textOf(attrVersion))
 	t.resourceEnv = t.normalizeTagValue(t.textOfEither(attrEnvironment, attrOldEnvironment))
@@ -52,15 +52,15 @@ func (t *spanBuilder) readScope(attributes []spantable.Tag) {
 }
 
 // build fills dst with the Datadog span for the OTLP span src, which has the given tracestate. The caller
-// must have called readResource and readScope for the resource and the scope of src. A tag keeps its first
-// value that is not empty, except that a tag of the scope replaces it.
+// must have called readResource and readScope for the resource and the scope of src.
 func (t *spanBuilder) build(dst, src *spantable.Span, traceState []byte) {
 	copyFields(dst, src)
 	t.selectSpan(src)
 	t.setNames(dst)
 	t.tags.reset()
+	// The order matters: only tags of the scope replace a tag that has a value. The others are added if it has none.
 	t.collectDerived(traceState)
-	t.collectAttributes(t.request.TagsOf(src), numbersAsNumbers)
+	t.collectAttributes(t.request.TagsOf(src), keepNumbers)
 	t.collectVersionAndEnv()
 	t.collectResourceTags()
 	t.replaceWithScopeTags(dst)
@@ -85,8 +85,8 @@ func (t *spanBuilder) collectResourceTags() {
 	}
 }
 
-// replaceWithScopeTags adds the tags of the current scope to t.tags, and replaces tags that already have a
-// text. If one of them is the span kind, it also becomes the kind of s.
+// replaceWithScopeTags adds the tags of the current scope to t.tags. They replace the texts of tags that t.tags
+// already contains. If the scope has a tag for the span kind, this also becomes the kind of s.
 func (t *spanBuilder) replaceWithScopeTags(s *spantable.Span) {
 	for i := range t.scopeTags {
 		l, text := t.scopeTags[i].Label, t.scopeTags[i].Text()
@@ -114,17 +114,17 @@ func (t *spanBuilder) collectVersionAndEnv() {
 	t.tags.setDerivedText(t.labels.env, env)
 }
 
-// conversion determines what an attribute with a number becomes.
-type conversion bool
+// numberFormat determines whether an attribute with a number becomes a tag with a number or with a text.
+type numberFormat bool
 
 const (
-	numbersAsNumbers conversion = false // of a span
-	numbersAsTexts   conversion = true  // of a resource
+	keepNumbers   numberFormat = false // for the attributes of a span
+	formatNumbers numberFormat = true  // for the attributes of a resource
 )
 
 // collectAttributes converts attributes to Datadog tags and adds them to t.tags. It skips tags that do
 // not affect the statistics. A list or a map is recorded as an error in the output.
-func (t *spanBuilder) collectAttributes(attributes []spantable.Tag, numbers conversion) {
+func (t *spanBuilder) collectAttributes(attributes []spantable.Tag, numbers numberFormat) {
 	for i := range attributes {
 		attribute := &attributes[i]
 		tagLabel := t.tagOf[attribute.Label]
@@ -135,7 +135,7 @@ func (t *spanBuilder) collectAttributes(attributes []spantable.Tag, numbers conv
 			t.output.Fail(otlp.ErrUnparsable) // only the agent can convert a list or a map
 			return
 		}
-		if isNumber(attribute) && numbers == numbersAsNumbers {
+		if isNumber(attribute) && numbers == keepNumbers {
 			n, _ := attribute.Float()
 			t.tags.setNumber(tagLabel, n)
 		} else {
@@ -331,9 +331,9 @@ func (c *collectedTags) appendTexts(dst []spantable.Tag) []spantable.Tag {
 	return dst
 }
 
-// appendTo appends the collected tags to output as the tags of s. A tag can have a number, a text or both:
-// numberRules, by label, decides which of them the value is. A tag without a value is left out. appendTo
-// records an error in output if it has too many tags.
+// appendTo appends the collected tags to output as the tags of s. If a tag has both a number and a text, the
+// element of numberRules for its label decides which one is appended. A tag without a value is left out.
+// appendTo records an error in output if it has too many tags.
 func (c *collectedTags) appendTo(output *spantable.Table, s *spantable.Span, numberRules *[spantable.MaxLabels]numberRule) {
 	s.TagStart = uint32(len(output.Tags))
 	for _, l := range c.used {

@@ -134,10 +134,12 @@ func (t *Translator) addResource(resource *otlp.Resource) {
 	t.output.Senders = append(t.output.Senders, sender)
 }
 
-// buildSpans converts the OTLP spans of a scope to Datadog spans, and sets the IDs of their traces. It writes them into
-// spans and traces, which addTraces has added to the output for the resource of the scope. firstOfResource is the index
-// in the request of the first OTLP span of that resource.
-func (t *Translator) buildSpans(scope *otlp.Scope, firstOfResource int, spans []spantable.Span, traces []spantable.Group) {
+// buildSpans converts the OTLP spans of a scope to Datadog spans, and sets the IDs of their traces. outputSpans and
+// outputTraces are those that addTraces has added to the output for the resource of the scope. firstOfResource is the
+// index in the request of the first OTLP span of that resource.
+func (t *Translator) buildSpans(
+	scope *otlp.Scope, firstOfResource int, outputSpans []spantable.Span, outputTraces []spantable.Group,
+) {
 	if scope.ListStart == scope.ListEnd {
 		return
 	}
@@ -147,13 +149,15 @@ func (t *Translator) buildSpans(scope *otlp.Scope, firstOfResource int, spans []
 		if t.output.Err() != nil {
 			return
 		}
+		otlpSpan, extra := &r.Spans[i], &r.Extras[i]
 		indexInResource := i - firstOfResource
-		position := t.traces.positions[indexInResource] // in spans, which are ordered by trace
-		t.build(&spans[position], &r.Spans[i], r.Bytes(r.Extras[i].State))
+		outputIndex := t.traces.positions[indexInResource] // output spans are ordered by trace
+		t.build(&outputSpans[outputIndex], otlpSpan, r.Bytes(extra.State))
 
 		traceNumber := t.traces.traceNumbers[indexInResource]
-		traces[traceNumber].TraceLow = r.Extras[i].TraceLow
-		t.traces.tags[traceNumber].setEmptyFields(t.traceTagsOfSpan())
+		outputTraces[traceNumber].TraceLow = extra.TraceLow
+		tagsOfTrace := &t.traces.tags[traceNumber]
+		tagsOfTrace.setEmptyFields(t.traceTagsOfSpan())
 	}
 }
 
@@ -222,8 +226,7 @@ func (t *traces) assignPositions(spans []otlp.SpanExtra) {
 	}
 	traceCount := t.numbers.Len()
 	t.tags = resizeAndClear(t.tags, traceCount)
-	t.ends = resizeAndClear(t.ends, traceCount)
-	t.setPositions()
+	t.setPositions(traceCount)
 }
 
 // resizeAndClear returns a slice of n zero values. It reuses the memory of s if it is large enough.
@@ -233,8 +236,9 @@ func resizeAndClear[T any](s []T, n int) []T {
 	return s
 }
 
-// setPositions sets positions and ends from traceNumbers. All elements of ends must be 0.
-func (t *traces) setPositions() {
+// setPositions sets positions and ends from traceNumbers. traceCount is the number of traces.
+func (t *traces) setPositions(traceCount int) {
+	t.ends = resizeAndClear(t.ends, traceCount)
 	// Each element of ends is first the number of spans of a trace, then the next free position, and at last the end.
 	spanCounts, nextPositions := t.ends, t.ends
 	for _, trace := range t.traceNumbers {
