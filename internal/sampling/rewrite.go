@@ -54,15 +54,15 @@ func (s *Sample) computeSizes() (requestSize int) {
 }
 
 // scopeSize returns the length of a ScopeSpans message without its dropped spans. It returns droppedSize if the
-// message is left out, because all its spans are dropped. A message that never had spans keeps its length.
+// message is left out, because all its spans are dropped. A message that was received without spans keeps its length.
 func (s *Sample) scopeSize(scope *otlp.Scope) int {
-	size := scope.FieldEnd - scope.MessageStart
+	size := scope.FieldEnd - scope.MessageStart // length of the received message
 	hasSpans := scope.ListStart < scope.ListEnd
 	hasForwarded := false
 	for span := scope.ListStart; span < scope.ListEnd; span++ {
 		received := &s.request.Extras[span]
-		oldFieldSize := int(received.FieldEnd - received.FieldStart)
-		size += s.spanFieldSize(span) - oldFieldSize
+		size -= int(received.FieldEnd - received.FieldStart)
+		size += s.spanFieldSize(span) // 0 if the span is dropped
 		if s.decisions[span] != drop {
 			hasForwarded = true
 		}
@@ -74,16 +74,16 @@ func (s *Sample) scopeSize(scope *otlp.Scope) int {
 }
 
 // resourceSize returns the new length of a ResourceSpans message, given the new lengths of its scopes in s.scopeSizes.
-// It returns droppedSize if the message is left out, because all its scopes are. A message that never had scopes is
-// kept. If result.isMarked, the length includes the added attribute.
+// It returns droppedSize if the message is left out, because all its scopes are left out. A message that was received
+// without scopes is kept. If result.isMarked, the length includes the added attribute.
 func (s *Sample) resourceSize(resource *otlp.Resource, result *resourceResult) int {
-	size := resource.FieldEnd - resource.MessageStart
+	size := resource.FieldEnd - resource.MessageStart // length of the received message
 	hasScopes := resource.ListStart < resource.ListEnd
 	hasKeptScope := false
 	for scope := resource.ListStart; scope < resource.ListEnd; scope++ {
 		received := &s.request.Scopes[scope]
-		oldFieldSize := received.FieldEnd - received.FieldStart
-		size += fieldSize(s.scopeSizes[scope]) - oldFieldSize
+		size -= received.FieldEnd - received.FieldStart
+		size += fieldSize(s.scopeSizes[scope]) // 0 for a scope that is left out
 		if s.scopeSizes[scope] != droppedSize {
 			hasKeptScope = true
 		}
@@ -125,7 +125,7 @@ func (s *Sample) spanFieldSize(span int) int {
 // sizeWithThreshold returns the length of a span's message after its tracestate is replaced by one with the
 // threshold s.threshold.
 func (s *Sample) sizeWithThreshold(extra *otlp.SpanExtra) int {
-	messageSize := int(extra.FieldEnd - extra.MessageStart)
+	messageSize := int(extra.FieldEnd - extra.MessageStart) // a field ends where its message ends
 	begin, end := stateField(extra)
 	oldFieldSize := int(end - begin)
 	newFieldSize := fieldSize(len(s.stateWithThreshold(extra)))
@@ -167,14 +167,14 @@ func (s *Sample) AppendSelected(dst []byte) []byte {
 }
 
 // appendResource appends a ResourceSpans field without its dropped scopes, or nothing if all of them
-// are dropped. If result.isMarked, it adds the attribute otlp.StatsComputed to the resource.
+// are dropped. If result.isMarked, the field "resource" in it gets the attribute otlp.StatsComputed.
 func (s *Sample) appendResource(dst []byte, resource *otlp.Resource, result *resourceResult) []byte {
 	if result.size == droppedSize {
 		return dst
 	}
 	dst = protolite.AppendHead(dst, fieldResourceSpans, result.size)
 	hasResourceField := resource.MessageField != 0
-	if result.isMarked && !hasResourceField {
+	if result.isMarked && !hasResourceField { // otherwise appendBetweenScopes replaces the existing field
 		dst = s.appendMarkedResource(dst, resource, result)
 	}
 	next := resource.MessageStart // first byte of the request that is not yet copied or dropped
@@ -187,9 +187,9 @@ func (s *Sample) appendResource(dst []byte, resource *otlp.Resource, result *res
 	return s.appendBetweenScopes(dst, next, resource.FieldEnd, resource, result)
 }
 
-// appendBetweenScopes appends a part of a ResourceSpans message outside its scopes: the bytes from start to end of the
-// received request. If result.isMarked, and the field "resource" is in this part, it adds the attribute
-// otlp.StatsComputed to the field.
+// appendBetweenScopes appends the bytes from start to end of the received request. They must belong to a ResourceSpans
+// message, and contain none of its scopes. If result.isMarked, and the bytes contain the field "resource", it adds the
+// attribute otlp.StatsComputed to the field.
 func (s *Sample) appendBetweenScopes(
 	dst []byte, start, end int, resource *otlp.Resource, result *resourceResult,
 ) []byte {

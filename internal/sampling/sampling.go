@@ -153,12 +153,12 @@ func (s *Sample) markExemptTraces(policy *Policy) {
 // true if it forwards every span unchanged.
 func (s *Sample) decideSpans() (isUnchanged bool) {
 	isUnchanged = true
-	for i := range s.request.Spans {
+	samplesAll := s.threshold == 0
+	for i := range s.request.Extras {
 		span := &s.request.Extras[i]
 		t := s.traces.traceOf(span)
 		decision := forwardUnchanged
-		mustSample := s.threshold > 0 && !t.isExempt
-		if mustSample {
+		if !samplesAll && !t.isExempt {
 			traceState := s.states.Read(s.request.Bytes(span.State))
 			decision = decideSpan(traceState, span.TraceLow, s.threshold)
 		}
@@ -177,13 +177,13 @@ func (s *Sample) decideSpans() (isUnchanged bool) {
 // sampled with the same or a higher threshold, it is forwarded unchanged. Otherwise, it is forwarded if its randomness is
 // at least the threshold. The randomness is in the tracestate or, if it is not, in the lower half of the trace ID.
 func decideSpan(state *tracestate.State, traceIDLow, threshold uint64) decision {
-	const lowest56Bits = tracestate.Never - 1
+	const lowest56Bits = 1<<56 - 1
 	randomness := traceIDLow & lowest56Bits
 	if state.HasRandomness {
 		randomness = state.Randomness
 	}
 	switch {
-	case state.HasAtLeast(threshold):
+	case state.HasThresholdAtLeast(threshold):
 		return forwardUnchanged
 	case randomness >= threshold:
 		return forwardWithThreshold
@@ -241,8 +241,8 @@ func ParsePolicy(text string) (Policy, error) {
 	return policy, nil
 }
 
-// addCondition adds a condition for traces that are always forwarded to p: "errors", or a minimum duration
-// like "slow:500ms". It returns false if the condition is invalid.
+// addCondition parses a condition and adds it to p: "errors", or a minimum duration like "slow:500ms". Traces that
+// satisfy a condition are always forwarded. addCondition returns false if the condition is invalid.
 func (p *Policy) addCondition(condition string) bool {
 	if condition == "errors" {
 		p.Errors = true
@@ -311,8 +311,8 @@ func (s *Sample) Select(r *otlp.Request, policy *Policy, addMarks bool) (selecti
 }
 
 // selectMarks decides which resources get the attribute otlp.StatsComputed, which says that their spans have been
-// counted. If addMarks is true, these are the resources with spans that the client has not counted itself. hasMarks is
-// true if at least one resource is to be changed.
+// counted. If addMarks is true, each resource gets it whose spans have been counted here, and not by the client.
+// hasMarks is true if at least one resource is to be changed.
 func (s *Sample) selectMarks(addMarks bool) (hasMarks bool) {
 	s.resources = s.resources[:0]
 	for i := range s.request.Resources {

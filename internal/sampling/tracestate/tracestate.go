@@ -129,11 +129,11 @@ func (s *State) Weight() float64 {
 	if !s.HasThreshold || s.isInconsistent() {
 		return 1
 	}
-	return Never / float64(Never-s.Threshold)
+	return randomNumbers / float64(randomNumbers-s.Threshold)
 }
 
-// HasAtLeast reports whether the span was sampled with at least the given threshold.
-func (s *State) HasAtLeast(threshold uint64) bool {
+// HasThresholdAtLeast reports whether the span was sampled with at least the given threshold.
+func (s *State) HasThresholdAtLeast(threshold uint64) bool {
 	isValid := s.HasThreshold && !s.isInconsistent()
 	return isValid && s.Threshold >= threshold
 }
@@ -147,7 +147,8 @@ func (s *State) isInconsistent() bool { return s.HasRandomness && s.Randomness <
 // which older samplers write. ok is false if there is neither, or if n is invalid.
 func (s *State) Rate() (rate float64, ok bool) {
 	if s.HasThreshold {
-		return float64(Never-s.Threshold) / Never, true
+		sampledNumbers := randomNumbers - s.Threshold // numbers from the threshold on
+		return float64(sampledNumbers) / randomNumbers, true
 	}
 	for pair := range bytes.SplitSeq(s.otValue, []byte{';'}) {
 		decimal, isExponent := bytes.CutPrefix(pair, []byte("p:"))
@@ -155,7 +156,8 @@ func (s *State) Rate() (rate float64, ok bool) {
 			continue
 		}
 		exponent, err := strconv.ParseUint(string(decimal), 10, 64)
-		if err != nil || exponent >= exponentOfUnsampled {
+		const notSampled = 63 // "p:63" is the pair of a span that was not sampled
+		if err != nil || exponent >= notSampled {
 			return 0, false
 		}
 		return math.Ldexp(1, -int(exponent)), true
@@ -163,15 +165,11 @@ func (s *State) Rate() (rate float64, ok bool) {
 	return 0, false
 }
 
-// exponentOfUnsampled is the value of p for a span that was not sampled.
-const exponentOfUnsampled = 63
-
-// WithThreshold returns a tracestate with the given threshold, and otherwise the contents of the tracestate text. s must
-// be the result of reading text. The result overwrites buffer if it has enough capacity. The member with the key "ot"
-// comes first, because W3C requires this of the member that was changed last. Members at the end of text are omitted if
-// the result would exceed a limit of W3C. If text is malformed, the result contains only the threshold.
+// WithThreshold returns the tracestate text with another threshold. s must be the result of reading text. The result
+// overwrites buffer if it has enough capacity. If text is malformed, the result contains only the threshold. Otherwise,
+// members at the end of text are omitted if the result would exceed a limit of W3C.
 func (s *State) WithThreshold(buffer, text []byte, threshold uint64) []byte {
-	tracestate := append(buffer[:0], "ot="...)
+	tracestate := append(buffer[:0], "ot="...) // W3C requires that the changed member comes first
 	tracestate = s.appendOtherPairs(tracestate)
 	tracestate = append(tracestate, "th:"...)
 	tracestate = appendThreshold(tracestate, threshold)
@@ -181,9 +179,9 @@ func (s *State) WithThreshold(buffer, text []byte, threshold uint64) []byte {
 	return appendOtherMembers(tracestate, text)
 }
 
-// appendOtherMembers appends the members of the tracestate text, except for the one with the key "ot", to a new
-// tracestate that contains only that member. It omits members at the end of text if the new tracestate would have more
-// than maxMembers members or more than maxBytes bytes.
+// appendOtherMembers appends the members of text, a valid tracestate, to a new tracestate that contains only the member
+// with the key "ot". It omits that member of text. It also omits members at the end of text if the new tracestate would
+// have more than maxMembers members or more than maxBytes bytes.
 func appendOtherMembers(tracestate, text []byte) []byte {
 	members := 1 // the one with the key "ot"
 	for member := range bytes.SplitSeq(text, []byte{','}) {
@@ -304,7 +302,8 @@ type Memo struct {
 }
 
 // Read parses a tracestate, or returns the previous result if text is the same as in the previous call.
-// The result refers to text. It is valid until the next call, and while text is not modified.
+// The result is valid until the next call. Memo refers to text, which must not be modified before the next
+// call of Forget.
 func (m *Memo) Read(text []byte) *State {
 	isCached := m.text != nil && bytes.Equal(m.text, text)
 	if !isCached {
@@ -317,15 +316,17 @@ func (m *Memo) Read(text []byte) *State {
 // Forget removes the reference to the text.
 func (m *Memo) Forget() { *m = Memo{} }
 
-// Never is the threshold of a trace that is never sampled. Thresholds and randomness have 56 bits.
-// A span is sampled if the randomness of its trace is at least the threshold.
-const Never = 1 << randomBits
-
+// The randomness of a trace is a number of 56 bits. A span is sampled if the randomness of its trace is at least the
+// threshold of the sampler.
 const (
-	randomBits   = 56
-	bitsPerDigit = 4                         // of a hexadecimal digit
-	maxDigits    = randomBits / bitsPerDigit // of a threshold or randomness
+	randomBits    = 56
+	randomNumbers = 1 << randomBits           // count of possible numbers
+	bitsPerDigit  = 4                         // of a hexadecimal digit
+	maxDigits     = randomBits / bitsPerDigit // of a threshold or randomness
 )
+
+// Never is the threshold of a trace that is never sampled. It is higher than every randomness.
+const Never = randomNumbers
 
 // GrowthBytes is the maximum number of bytes by which another threshold lengthens a tracestate.
 const GrowthBytes = len("ot=th:,") + maxDigits
@@ -343,15 +344,16 @@ func thresholdOf(share float64, precision int) uint64 {
 	switch {
 	case share >= 1:
 		return 0
-	case share < 1.0/Never:
+	case share < 1.0/randomNumbers:
 		return Never
 	}
-	threshold := Never - uint64(math.Round(share*Never))
-	roundedDigits := maxDigits - leadingFs(share) - precision
-	if roundedDigits <= 0 {
+	sampledNumbers := uint64(math.Round(share * randomNumbers)) // the highest numbers are sampled
+	threshold := randomNumbers - sampledNumbers
+	zeroDigits := maxDigits - leadingFs(share) - precision // digits at the end that rounding makes 0
+	if zeroDigits <= 0 {
 		return threshold
 	}
-	unit := uint64(1) << (roundedDigits * bitsPerDigit)
+	unit := uint64(1) << (zeroDigits * bitsPerDigit)
 	nearestMultiple := (threshold + unit/2) / unit
 	return nearestMultiple * unit
 }
@@ -368,13 +370,13 @@ func leadingFs(share float64) int {
 // appends "0" for the threshold 0. The threshold must be less than Never.
 func appendThreshold(dst []byte, threshold uint64) []byte {
 	const hexDigits = "0123456789abcdef"
-	unit := uint64(Never) // of the last appended digit
-	for {
-		unit >>= bitsPerDigit
-		dst = append(dst, hexDigits[threshold/unit])
-		threshold %= unit
-		if threshold == 0 {
-			return dst
-		}
+	if threshold == 0 {
+		return append(dst, '0')
 	}
+	for threshold != 0 {
+		firstDigit := threshold >> (randomBits - bitsPerDigit)
+		dst = append(dst, hexDigits[firstDigit])
+		threshold = threshold << bitsPerDigit % randomNumbers // the remaining digits
+	}
+	return dst
 }

@@ -181,7 +181,7 @@ func TestThreshold_AboveRandomnessIsNone(t *testing.T) {
 		"":                            false,
 	} {
 		s := Read([]byte(text))
-		if got := s.HasAtLeast(8 << 52); got != want {
+		if got := s.HasThresholdAtLeast(8 << 52); got != want {
 			t.Errorf("%q: %v", text, got)
 		}
 	}

@@ -43,7 +43,7 @@ func Cut(t *spantable.Table, d *decode.Decoder) (remaining []byte, traces, spans
 // removed as well, because t.Groups does not contain them.
 func removeFromList(t *spantable.Table, list decode.TraceList) (remaining []byte, traces, spans int) {
 	body := t.Body
-	length := list.TracesStart // of the remaining body so far, which begins with everything before the first trace
+	writtenTo := list.TracesStart // end of the remaining body so far; everything before the first trace remains
 	for i := range t.Groups {
 		g := &t.Groups[i]
 		if isUnsampled(t, g) {
@@ -51,11 +51,13 @@ func removeFromList(t *spantable.Table, list decode.TraceList) (remaining []byte
 			spans += len(t.SpansOf(g))
 			continue
 		}
-		length += copy(body[length:], body[g.BodyStart:g.BodyEnd])
+		writtenTo += copy(body[writtenTo:], body[g.BodyStart:g.BodyEnd])
 	}
-	setCount(body[list.HeaderStart:list.TracesStart], len(t.Groups)-traces)
-	length += copy(body[length:], body[list.TracesEnd:])
-	return body[:length], traces, spans
+	header := body[list.HeaderStart:list.TracesStart]
+	remainingTraces := len(t.Groups) - traces
+	setCount(header, remainingTraces)
+	writtenTo += copy(body[writtenTo:], body[list.TracesEnd:])
+	return body[:writtenTo], traces, spans
 }
 
 // noPriority is the value in two of the formats for a trace without a sampling priority. The agent
@@ -94,8 +96,8 @@ func mustForward(t *spantable.Table, s *spantable.Span) bool {
 	return false
 }
 
-// setCount writes the number of elements to header, the header of a msgpack array of 1, 3 or 5 bytes.
-// The header keeps its length, so count must not be larger than the number that the header contains.
+// setCount writes the number of elements to header, the header of a msgpack array. The header has 1, 3 or 5
+// bytes and keeps its length, so count must not be larger than the number that the header contains.
 func setCount(header []byte, count int) {
 	const fixArrayBytes, array16Bytes = 1, 3 // lengths of the short headers
 	switch len(header) {
@@ -122,28 +124,29 @@ const maxStartBytes = 128 << 10
 // shorter, or the strings exceed maxStartBytes, removeFromV1 removes nothing.
 func removeFromV1(t *spantable.Table, list decode.TraceList, texts []spantable.Text) (remaining []byte, traces, spans int) {
 	removed := countRemovedV1(t, list)
-	start := t.Body[:list.FieldsStart]
-	if removed.stringsEnd > 0 {
+	oldStart := t.Body[:list.FieldsStart]
+	newStart := oldStart
+	if removed.movedEnd > 0 {
 		const firstListed = 1 // number 0 is the empty string in every body, and is not listed
-		moved := texts[firstListed:removed.stringsEnd]
+		moved := texts[firstListed:removed.movedEnd]
 		if startBytes(moved) > maxStartBytes {
 			return t.Body, 0, 0
 		}
-		start = encodeStart(t, list.FieldCount, moved)
+		newStart = encodeStart(t, list.FieldCount, moved)
 	}
-	addedBytes := len(start) - list.FieldsStart
+	addedBytes := len(newStart) - len(oldStart)
 	if addedBytes >= removed.bytes {
 		return t.Body, 0, 0
 	}
 	remainingTraces := len(t.Groups) - removed.traces
-	return writeV1(t, list, start, remainingTraces), removed.traces, removed.spans
+	return writeV1(t, list, newStart, remainingTraces), removed.traces, removed.spans
 }
 
 // removedV1 describes the unsampled traces of a v1 body.
 type removedV1 struct {
 	traces, spans int
 	bytes         int // encoded length of the traces
-	stringsEnd    int // number of strings up to the end of the last trace that is not at the end of the body
+	movedEnd      int // strings with smaller numbers are moved to the start of the body; 0 if this is unnecessary
 }
 
 // countRemovedV1 adds up the unsampled traces of a v1 body.
@@ -159,7 +162,7 @@ func countRemovedV1(t *spantable.Table, list decode.TraceList) (removed removedV
 		removed.spans += len(t.SpansOf(g))
 		removed.bytes += int(g.BodyEnd - g.BodyStart)
 		if hasSuccessor {
-			removed.stringsEnd = max(removed.stringsEnd, int(g.StringCount)) // strings up to the end of this trace
+			removed.movedEnd = max(removed.movedEnd, int(g.StringCount)) // strings up to the end of this trace
 		}
 	}
 	return removed
@@ -171,13 +174,14 @@ func countRemovedV1(t *spantable.Table, list decode.TraceList) (removed removedV
 // the traces, and fields after them.
 func writeV1(t *spantable.Table, list decode.TraceList, start []byte, traceCount int) []byte {
 	body := t.Body
-	setCount(body[list.HeaderStart:list.TracesStart], traceCount)
-	newStart := len(body)
+	beforeTraces, afterTraces := body[list.FieldsStart:list.TracesStart], body[list.TracesEnd:]
+	header := body[list.HeaderStart:list.TracesStart] // the end of beforeTraces
+	setCount(header, traceCount)
+	writtenFrom := len(body)
 	prepend := func(part []byte) {
-		newStart -= len(part)
-		copy(body[newStart:], part)
+		writtenFrom -= len(part)
+		copy(body[writtenFrom:], part)
 	}
-	afterTraces, beforeTraces := body[list.TracesEnd:], body[list.FieldsStart:list.TracesStart]
 	prepend(afterTraces)
 	for i := len(t.Groups) - 1; i >= 0; i-- {
 		trace := &t.Groups[i]
@@ -187,7 +191,7 @@ func writeV1(t *spantable.Table, list decode.TraceList, start []byte, traceCount
 	}
 	prepend(beforeTraces)
 	prepend(start)
-	return body[newStart:]
+	return body[writtenFrom:]
 }
 
 // startBytes returns the maximum length of the result of encodeStart for the given strings.
@@ -201,8 +205,8 @@ func startBytes(texts []spantable.Text) int {
 }
 
 // encodeStart returns the start of a v1 body, a msgpack map: the header of the map, and its first field, a
-// list of the given strings. The caller appends otherFields more fields. To save an allocation, encodeStart overwrites
-// t.Derived with the result.
+// list of the given strings. The caller appends otherFields more fields. The strings must be in the body, because
+// encodeStart overwrites t.Derived with the result, to save an allocation.
 func encodeStart(t *spantable.Table, otherFields int, texts []spantable.Text) []byte {
 	const stringsField = 1 // number of the field with the list of strings
 	fieldCount := 1 + otherFields
