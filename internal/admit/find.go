@@ -164,8 +164,7 @@ func (f *finder) findValue(cycle *aggregate.Cycle, s *snapshot, measure span.Mea
 // original values must have been used before, so that a burst of new values does not fill the table. An empty
 // key is never added.
 func mayCache(key []byte, admission *registry.Admission) bool {
-	isBurst := !admission.IsUnchanged() && !admission.ReplacedValuesRecur
-	return len(key) > 0 && !isBurst
+	return len(key) > 0 && !admission.ReplacedAtFirstUse
 }
 
 // findUnlabelled returns the row without labels, for a span whose key has the given number. It is called if there was no

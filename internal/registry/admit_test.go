@@ -62,7 +62,7 @@ func TestRecurrence_IsReported(t *testing.T) {
 			for i, value := range []string{"/fill/word", "/fill/word", "/a/1", "/b/2", "/a/1", "/b/2"} {
 				key := resource("r")
 				with(key, l, value)
-				if a := r.Admit(origin, key); !a.IsUnchanged() && a.ReplacedValuesRecur != (i > 3) {
+				if a := r.Admit(origin, key); !a.IsUnchanged() && a.ReplacedAtFirstUse != (i <= 3) {
 					t.Errorf("%s, %s: coming %d is %+v", l, mode, i, a)
 				}
 			}
@@ -70,14 +70,14 @@ func TestRecurrence_IsReported(t *testing.T) {
 	}
 	always, shop := one(t, func(c *registry.Config) { c.Masking = registry.MaskAlways })
 	for i, value := range []string{"/a/1", "/a/2", "/a/1", "/a/2"} {
-		if a := always.Admit(shop, resource(value)); a.ReplacedValuesRecur != (i > 1) {
+		if a := always.Admit(shop, resource(value)); a.ReplacedAtFirstUse != (i <= 1) {
 			t.Errorf("%s, which has the place of its mask, is %+v", value, a)
 		}
 	}
 	r, origin := one(t, func(c *registry.Config) { c.MaxAggregates = 1 })
 	for i := range 40 {
 		a := r.Admit(origin, resource(fmt.Sprint("word ", i%20)))
-		if a.Collapsed.Has(span.WholeKey) && a.ReplacedValuesRecur != (i >= 20) {
+		if a.Collapsed.Has(span.WholeKey) && a.ReplacedAtFirstUse != (i < 20) {
 			t.Errorf("key %d is %+v", i, a)
 		}
 	}

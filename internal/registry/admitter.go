@@ -14,114 +14,110 @@ import (
 // label of the key to one of:
 //
 //   - the ID that the label already has
-//   - a pending ID, if the label is new and its budget has a free row
+//   - a pending ID, if the label is new and its budget has a free slot
 //   - the ID of the label's mask, known or pending
 //   - blockedID, if the label is lost
 //
-// The second step looks for the row of the key. Pending labels get their IDs, and take rows of
-// their budgets, only if the key has or gets a row. So a key without a row uses neither budget nor
-// memory.
+// The second step looks for the row of the key. Pending labels get their IDs if the key has or gets a row.
+// Otherwise they give back the slots of their budgets, so a key without a row uses neither budget nor memory.
 type admitter struct {
 	*tables
 	originID       OriginID
 	origin         *origin
 	spans          uint64 // number of spans with the key that the call stands for
+	isCounted      bool   // an earlier call has counted the key as one with replaced labels
 	encodedKey     encodedKey
+	tagIDs         []labelID      // IDs of the tags of one list
 	pending        []pendingLabel // labels of the key that are new in this interval
 	sentTexts      []uint64       // hashes of the key's status and texts as the client sent them
+	maskedTexts    []uint64       // like sentTexts, but with the hash of the mask for texts that have one
 	sentTags       []uint64       // hashes of the key's tags as the client sent them
-	masks          []sentMask     // masks of the key's labels, whether used or not
-	withoutRow     []uint64       // hashes of labels and keys that got no row; filter records their use
-	lastLost       lostLabel      // last label of the key that got no row
+	rejected       []uint64       // hashes of values and keys that got no slot; filter records their use
 	admission      Admission      // result so far
 	scratch        []byte         // texts built for the key; overwritten by the next one
-	tagValues      []*tagValues   // memory for the budgets of new tag keys, reused by the next key
-	tagValuesInUse int            // number of elements of tagValues that the current key uses
+	spareTagValues []*tagValues   // budgets of new tag keys whose key got no row; reused by later keys
 }
 
-// pendingLabel is a label of the current key that is new in this interval. If the key gets a row, the
-// label gets an ID. Unless labelValue.isBlocked is set, the label then takes one row of a share, a part
-// of a budget.
+// pendingLabel is a label of the current key that is new in this interval. It holds a slot of its budget, and
+// gets an ID if the key gets a row.
 type pendingLabel struct {
 	labelValue
-	budget *budget     // nil if isBlocked is set
-	share  rowPriority // index in budget.shares; unused if isBlocked is set
+	budget *budget // nil if isBlocked is set, because such a label needs no slot
+	share  *slots  // share of budget that the slot is from; nil if isBlocked is set
 }
 
 // admit returns the row, a set of counters, in which the spans of a key are counted. A key that is new in
 // this interval gets a row of its own if the limits allow it. Otherwise its spans are counted in a row
-// without labels. spans is the number of spans for which admit is called.
-func (a *admitter) admit(id OriginID, key *span.Key, spans uint64) Admission {
-	a.reset(id, spans)
-	a.encodeKey(key)
+// without labels. spans is the number of spans for which admit is called. isCounted is true if an earlier call
+// for the key has counted it as one with replaced labels.
+func (a *admitter) admit(id OriginID, key *span.Key, spans uint64, isCounted bool) Admission {
+	a.reset(id)
+	a.spans, a.isCounted = spans, isCounted
+	a.encodeKey(key) // in a.encodedKey
 	hash := a.keyHash()
 	row, isKnown := a.rows.find(a.encodedKey, hash)
 	if isKnown {
 		a.rows.byID[row].recurred = true
 		return a.admitToRow(row)
 	}
-	priority := a.priorityOf(hash) // some rows are reserved for keys that were used in the previous interval
-	source, hasFreeRow := a.rowBudget.findFreeRow(a.origin, priority)
-	if !hasFreeRow {
+	row, hasRow := a.addRow(hash)
+	if !hasRow {
 		return a.admitToOverflowRow(hash, key.Measure)
 	}
-	row = a.addRow(hash, priority, source)
 	return a.admitToRow(row)
 }
 
 // addRow adds a row, a set of counters, for the current key, and returns the ID of the row. It also adds the
-// labels of the key that are new in this interval. hash is the hash of the key, and source the limit that
-// the row counts against.
-func (a *admitter) addRow(hash uint64, priority rowPriority, source rowSource) KeyID {
+// labels of the key that are new in this interval. It returns false if the limits on rows do not allow it. hash
+// is the hash of the key.
+func (a *admitter) addRow(hash uint64) (id KeyID, ok bool) {
+	priority := a.priorityOf(hash) // some rows are only for keys that were used in the previous interval
+	source, hasFreeRow := a.rowBudget.findFreeRow(a.origin, priority)
+	if !hasFreeRow {
+		return 0, false
+	}
 	labelBytes := a.addPendingLabels()
 	a.rowBudget.take(a.origin, source, labelBytes+rowBytes(a.encodedKey))
 	history := a.newHistory(priority)
-	if source.fromReserve { // the reserve lets a small origin grow, so its rows are kept first
-		history.nextPriority = priorityStable
+	if source.fromReserve {
+		history.nextPriority = priorityStable // the reserve lets a small origin grow, so its rows are kept first
 	}
 	entry := KeyEntry{Origin: a.originID, Key: a.labels.keyOf(a.encodedKey)}
-	return a.rows.add(a.encodedKey, hash, history, entry)
+	return a.rows.add(a.encodedKey, hash, history, entry), true
 }
 
 // reset prepares the admitter for a key of the given origin.
-func (a *admitter) reset(id OriginID, spans uint64) {
+func (a *admitter) reset(id OriginID) {
 	a.originID = id
 	a.origin = &a.origins.byID[id]
-	a.spans = spans
 	a.encodedKey = a.encodedKey[:0]
 	a.pending = a.pending[:0]
 	a.sentTexts = a.sentTexts[:0]
+	a.maskedTexts = a.maskedTexts[:0]
 	a.sentTags = a.sentTags[:0]
-	a.masks = a.masks[:0]
-	a.withoutRow = a.withoutRow[:0]
+	a.rejected = a.rejected[:0]
 	a.admission = Admission{}
 	a.scratch = a.scratch[:0]
-	a.tagValuesInUse = 0
 }
 
 // forgetTexts drops all references to the texts of the last key, which are in the memory of a message.
-func (a *admitter) forgetTexts() {
-	clear(a.pending)
-	a.lastLost = lostLabel{}
-}
+func (a *admitter) forgetTexts() { clear(a.pending) }
 
 // admitToRow returns the result for the current key: its spans are counted in the given row. If labels of
 // the key were replaced, admitToRow also records this use of the original values, because values that are
-// used again get rows first in the next interval.
+// used again get slots first in the next interval.
 func (a *admitter) admitToRow(row KeyID) Admission {
 	a.admission.ID = row
 	a.admission.Hash = partitionHash(a.rows.byID[row].hash)
 	if a.admission.IsUnchanged() {
-		a.admission.ReplacedValuesRecur = true // there are no replaced values
 		return a.admission
 	}
-	sentKeyHash := a.sentKeyHash()
 	if a.admission.Collapsed != 0 {
-		a.measureLostKey(sentKeyHash)
+		a.measureLostKey()
 	}
 	a.countMaskedLabels()
-	a.withoutRow = append(a.withoutRow, sentKeyHash)
-	a.admission.ReplacedValuesRecur = a.filter.recordUses(a.withoutRow)
+	a.rejected = append(a.rejected, a.sentKeyHash())
+	a.admission.ReplacedAtFirstUse = a.filter.recordUses(a.rejected)
 	return a.admission
 }
 
@@ -146,44 +142,45 @@ func partitionHash(hash uint64) uint32 {
 // without labels. It also records this use of the key and of its new labels, because values that are used
 // again get counters first in the next interval. hash is the hash of the key.
 func (a *admitter) admitToOverflowRow(hash uint64, measure span.Measure) Admission {
-	sentKeyHash := hash
-	if !a.admission.IsUnchanged() {
-		sentKeyHash = a.sentKeyHash()
-	}
-	a.measureLostKey(sentKeyHash)
-	a.withoutRow = append(a.withoutRow, hash, sentKeyHash)
-	a.loseNewLabels()
+	a.measureLostKey()
+	a.rejectPending()
+	// In the next interval, the key is looked up under sentKeyHash if all of its labels get slots.
+	a.rejected = append(a.rejected, hash, a.sentKeyHash())
 	admission := a.overflowRow(a.originID, measure)
-	admission.ReplacedValuesRecur = a.filter.recordUses(a.withoutRow)
+	admission.ReplacedAtFirstUse = a.filter.recordUses(a.rejected)
 	return admission
 }
 
-// loseNewLabels records that the labels that are new in this interval get no rows, because their key got none.
-func (a *admitter) loseNewLabels() {
+// rejectPending gives back the slots of the labels that are new in this interval, because their key gets no row.
+func (a *admitter) rejectPending() {
 	for i := range a.pending {
-		newLabel := &a.pending[i]
-		if !newLabel.isBlocked {
-			a.withoutRow = append(a.withoutRow, newLabel.hash)
-			a.countKey(a.lostCounter(&newLabel.labelValue))
+		l := &a.pending[i]
+		if l.isBlocked {
+			continue // it has no slot
+		}
+		l.budget.giveBack(l.share, l.isMask)
+		a.rejected = append(a.rejected, l.hash)
+		a.countKey(a.lostCounter(&l.labelValue))
+		if l.values != nil {
+			a.spareTagValues = append(a.spareTagValues, l.values)
 		}
 	}
 }
 
 // lostCounter returns the counter of keys that have lost the label l, because it has too many different
-// values. There is one counter for each kind of label, and for tags one for each tag key.
+// values. There is one counter for each label, and for tags one for each tag key.
 func (a *admitter) lostCounter(l *labelValue) *uint64 {
 	if l.isTag() {
 		return &a.tagValuesOf(l.tagKey).lostCount
 	}
-	return &a.lostCounts[l.scope.kind]
+	return &a.lostCounts[l.scope.kind.label()]
 }
 
 // encodeKey encodes a key as a list of numbers in a.encodedKey: the IDs of the origin and of the HTTP status,
-// flags, the ID of each text, and the lists of tags.
+// the fields with few possible values in one number, the ID of each text, and the lists of tags.
 func (a *admitter) encodeKey(k *span.Key) {
 	status := a.resolveStatus(k.HTTPStatus)
-	facts := k.Facts() // whether the spans are trace roots, whether they are synthetic, and the measure
-	a.encodedKey = append(a.encodedKey, uint32(a.originID), status, facts)
+	a.encodedKey = append(a.encodedKey, uint32(a.originID), status, k.Enums())
 	for l := range span.EndOfTexts { // the labels that are single texts
 		a.encodedKey = append(a.encodedKey, a.resolveText(l, *k.Text(l)))
 	}
@@ -192,41 +189,38 @@ func (a *admitter) encodeKey(k *span.Key) {
 	}
 }
 
-// encodeTags appends tags to a.encodedKey: the number of tags, and their IDs. The IDs are sorted, so keys that
-// differ only in the order of their tags are equal. If several tags were replaced by the same tag, a.encodedKey
-// contains that tag once. list is the label that the tags belong to: span.LabelPeerTag or
-// span.LabelAdditionalTag.
+// encodeTags appends a list of tags to a.encodedKey: the number of tags, and their IDs. The IDs are sorted, so
+// keys that differ only in the order of their tags are equal. If several tags were replaced by the same tag,
+// a.encodedKey contains that tag once. list is span.LabelPeerTag or span.LabelAdditionalTag.
 func (a *admitter) encodeTags(list span.Label, tags []string) {
-	lengthIndex := len(a.encodedKey)
-	a.encodedKey = append(a.encodedKey, 0) // the number of tags, which is set below
+	ids := a.tagIDs[:0]
 	hasReplacedTag := false
 	for _, tag := range tags {
 		id, isReplaced := a.resolveTag(list, tag)
-		a.encodedKey = append(a.encodedKey, id)
+		ids = append(ids, id)
 		hasReplacedTag = hasReplacedTag || isReplaced
 	}
-	ids := a.encodedKey[lengthIndex+1:]
+	a.tagIDs = ids // keeps the memory for the next list
 	slices.Sort(ids)
 	if hasReplacedTag {
 		ids = slices.Compact(ids)
 	}
-	a.encodedKey[lengthIndex] = uint32(len(ids))
-	a.encodedKey = a.encodedKey[:lengthIndex+1+len(ids)]
+	a.encodedKey = append(a.encodedKey, uint32(len(ids)))
+	a.encodedKey = append(a.encodedKey, ids...)
 }
 
-// resolveStatus returns the ID of an HTTP status code. The number of different status codes is limited,
-// as for other labels, because clients can send any number. A status code beyond the limit becomes
-// absentID.
+// resolveStatus returns the ID of an HTTP status code, or absentID if the key has none. The number of different
+// status codes is limited, as for other labels, because clients can send any number.
 func (a *admitter) resolveStatus(status uint32) labelID {
-	if status == 0 {
-		return a.resolveText(span.LabelHTTPStatus, "")
+	text := ""
+	if status != 0 {
+		start := len(a.scratch)
+		a.scratch = strconv.AppendUint(a.scratch, uint64(status), 10)
+		text = stringOf(a.scratch[start:])
 	}
-	start := len(a.scratch)
-	a.scratch = strconv.AppendUint(a.scratch, uint64(status), 10)
-	text := stringOf(a.scratch[start:])
 	id := a.resolveText(span.LabelHTTPStatus, text)
-	if id == blockedID { // tracer_blocked_value is not a number
-		return absentID
+	if id == blockedID {
+		return absentID // a status code is a number, so tracer_blocked_value can't replace it
 	}
 	return id
 }
@@ -237,75 +231,82 @@ func (a *admitter) resolveStatus(status uint32) labelID {
 func (a *admitter) resolveText(l span.Label, text string) labelID {
 	switch text {
 	case "":
-		a.sentTexts = append(a.sentTexts, hashOfAbsent)
+		a.addSentText(hashOfAbsent)
 		return absentID
 	case span.Blocked: // replaced by the client, which has limits as well
-		a.sentTexts = append(a.sentTexts, hashOfBlocked)
+		a.addSentText(hashOfBlocked)
 		return blockedID
 	}
 	sent := a.newLabel(l, text)
-	a.sentTexts = append(a.sentTexts, sent.hash)
-	id, ok := a.idOfTextOrMask(l, sent)
+	a.addSentText(sent.hash)
+	if a.config.Masking == MaskAlways {
+		return a.resolveAlwaysMasked(l, sent)
+	}
+	id, ok := a.idOf(&a.origin.budgets[l], sent)
+	if ok {
+		return id
+	}
+	if a.config.Masking == MaskNever {
+		return a.collapseText(l, sent)
+	}
+	return a.resolveOverBudget(l, sent)
+}
+
+// addSentText adds the hash of a text of the key, as the client sent it, to the hashes that identify the key.
+func (a *admitter) addSentText(hash uint64) {
+	a.sentTexts = append(a.sentTexts, hash)
+	a.maskedTexts = append(a.maskedTexts, hash)
+}
+
+// resolveOverBudget returns the ID of the mask, such as "GET /users/{id}", of a value that got no slot. It
+// returns blockedID if the value has no mask, or if there are too many masks.
+func (a *admitter) resolveOverBudget(l span.Label, sent labelValue) labelID {
+	masked, hasMask := a.maskOf(l, sent.text)
+	if !hasMask {
+		return a.collapseText(l, sent)
+	}
+	masked.isMask = true // limits it to the slots that masks can take
+	return a.replaceByMask(l, masked)
+}
+
+// resolveAlwaysMasked returns the ID of the mask of a value, such as "GET /users/{id}" for "GET /users/17", or of the
+// value itself if it has no mask. It returns blockedID if the label has too many different values.
+func (a *admitter) resolveAlwaysMasked(l span.Label, sent labelValue) labelID {
+	masked, hasMask := a.maskOf(l, sent.text)
+	if hasMask {
+		return a.replaceByMask(l, masked)
+	}
+	id, ok := a.idOf(&a.origin.budgets[l], sent)
 	if !ok {
-		a.countLost(l, &a.lostCounts[l])
-		a.measureLostText(l)
-		return blockedID
+		return a.collapseText(l, sent)
 	}
 	return id
 }
 
-// idOfTextOrMask returns the ID of a value of the label l. If Config.Masking requires it, the ID is that of
-// the value's mask, a text with placeholders such as "GET /users/{id}". It returns false if the label has
-// too many different values.
-func (a *admitter) idOfTextOrMask(l span.Label, sent labelValue) (id labelID, ok bool) {
-	budget := &a.origin.budgets[l]
-	switch a.config.Masking {
-	case MaskAlways:
-		return a.idOfMask(budget, l, sent)
-	case MaskNever:
-		return a.idOf(budget, sent)
-	default:
-		return a.idOfTextElseMask(budget, l, sent)
+// replaceByMask replaces the text that was added last by its mask, and returns the ID of the mask. It returns
+// blockedID if the budget of the label has no slot for the mask.
+func (a *admitter) replaceByMask(l span.Label, masked labelValue) labelID {
+	lastText := len(a.maskedTexts) - 1
+	a.maskedTexts[lastText] = masked.hash
+	id, ok := a.idOf(&a.origin.budgets[l], masked)
+	if !ok {
+		return a.collapseText(l, masked)
 	}
-}
-
-// idOfTextElseMask returns the ID of a value of the label l. If the budget, a limit on different values, is
-// used up, it returns the ID of the value's mask, a text with placeholders such as "GET /users/{id}". It
-// returns false if the value has no mask, or if there are too many masks.
-func (a *admitter) idOfTextElseMask(budget *budget, l span.Label, sent labelValue) (id labelID, ok bool) {
-	id, ok = a.idOf(budget, sent)
-	if ok {
-		return id, true
-	}
-	masked, hasMask := a.maskOf(l, sent.text)
-	if !hasMask {
-		return absentID, false
-	}
-	a.recordMask(masked.hash)
-	masked.isMask = true
-	id, ok = a.idOf(budget, masked)
-	if ok {
-		a.admission.Masked |= setOf(l)
-	}
-	return id, ok
-}
-
-// idOfMask returns the ID of the mask that replaces a value of the label l: "GET /users/{id}" replaces
-// "GET /users/17". If the value has no mask, it returns the ID of the value itself. It returns false
-// if the budget, a limit on different values, is used up.
-func (a *admitter) idOfMask(budget *budget, l span.Label, sent labelValue) (id labelID, ok bool) {
-	masked, hasMask := a.maskOf(l, sent.text)
-	if !hasMask {
-		return a.idOf(budget, sent)
-	}
-	a.recordMask(masked.hash)
 	a.admission.Masked |= setOf(l)
-	a.withoutRow = append(a.withoutRow, sent.hash) // only the mask can get a row
-	return a.idOf(budget, masked)
+	return id
 }
 
-// maxMaskBytes is the maximum length of a mask that is longer than its text.
-const maxMaskBytes = 100
+// collapseText records that a value of the label l, or its mask, was replaced by tracer_blocked_value, because the
+// label has too many different values. It returns blockedID.
+func (a *admitter) collapseText(l span.Label, value labelValue) labelID {
+	a.admission.Collapsed |= setOf(l)
+	a.countKey(&a.lostCounts[l])
+	a.measureLostText(l, value)
+	return blockedID
+}
+
+// maxLongerMask is the maximum length in bytes of a mask that is longer than its text.
+const maxLongerMask = 100
 
 // maskOf returns the value of the label l that replaces a text: "GET /users/{id}" replaces "GET /users/17".
 // It returns false if values of the label are never replaced, if the text contains nothing to replace, or if
@@ -314,24 +315,20 @@ func (a *admitter) maskOf(l span.Label, text string) (masked labelValue, ok bool
 	if !isMaskable(l) {
 		return labelValue{}, false
 	}
-	maskStart := len(a.scratch)
-	scratch, hasMask := mask.Append(a.scratch, text)
-	a.scratch = scratch
-	if !hasMask {
-		return labelValue{}, false
-	}
-	maskText := stringOf(a.scratch[maskStart:])
-	isTooLongForLabel := len(maskText) > l.MaxBytes()
-	isTooLongForText := len(maskText) > len(text) && len(maskText) > maxMaskBytes
-	if isTooLongForLabel || isTooLongForText {
+	maskText, hasMask := a.appendMask(text)
+	maxBytes := min(l.MaxBytes(), max(len(text), maxLongerMask))
+	if !hasMask || len(maskText) > maxBytes {
 		return labelValue{}, false
 	}
 	return a.newLabel(l, maskText), true
 }
 
-// recordMask records the hash of the mask of the label value that was recorded last.
-func (a *admitter) recordMask(hash uint64) {
-	a.masks = append(a.masks, sentMask{position: len(a.sentTexts) - 1, hash: hash})
+// appendMask appends the mask of a text to a.scratch. It returns the mask, which is valid until the next key is
+// admitted, or false if the text has none.
+func (a *admitter) appendMask(text string) (maskText string, hasMask bool) {
+	start := len(a.scratch)
+	a.scratch, hasMask = mask.Append(a.scratch, text)
+	return stringOf(a.scratch[start:]), hasMask
 }
 
 // newLabel returns a value of the label l, or a tag if l is a list of tags, for the current origin. It has no
@@ -354,21 +351,19 @@ func (a *admitter) idOf(budget *budget, value labelValue) (id labelID, ok bool) 
 	if !isKnown {
 		return a.addPending(budget, value)
 	}
-	if !value.isMask {
-		a.countAsText(budget, id)
+	if !value.isMask { // a client has sent this text, so it is no longer used only as a mask
+		a.clearIsMask(budget, id)
 	}
 	return id, true
 }
 
-// addPending adds a label value that is new in this interval to a.pending, the new values of the current key.
-// It returns a temporary ID. It returns false if the budget has no free row for the value. A budget limits the
-// different values of a label: each of them takes one row.
+// addPending adds a label value that is new in this interval to a.pending, the new values of the current key. The
+// value takes a slot of the budget. addPending returns a temporary ID. It returns false if no slot is free.
 func (a *admitter) addPending(budget *budget, value labelValue) (id labelID, ok bool) {
-	priority := a.priorityOf(value.hash) // some rows are reserved for values that were used in the previous interval
-	share, hasFreeRow := budget.findShareWithFreeRow(priority, value.isMask, a.pending)
-	if !hasFreeRow {
-		a.withoutRow = append(a.withoutRow, value.hash)
-		a.lastLost = lostLabel{value.hash, value.text}
+	priority := a.priorityOf(value.hash) // some slots are only for values that were used before
+	share := budget.take(priority, value.isMask)
+	if share == nil {
+		a.rejected = append(a.rejected, value.hash)
 		return absentID, false
 	}
 	value.history = a.newHistory(priority)
@@ -376,28 +371,29 @@ func (a *admitter) addPending(budget *budget, value labelValue) (id labelID, ok 
 	return a.lastPendingID(), true
 }
 
-// countAsText records that a client has sent the text with the given ID. If the text was only used to replace
-// similar texts so far, as "GET /users/{id}" does, it no longer counts against the limit on such texts.
-func (a *admitter) countAsText(budget *budget, id labelID) {
-	if isPending(id) {
-		return
-	}
-	value := &a.labels.byID[id]
+// clearIsMask records that the value with the given ID is not only used as a mask. It no longer counts as one in the
+// budget.
+func (a *admitter) clearIsMask(budget *budget, id labelID) {
+	value := a.labelOf(id)
 	if value.isMask {
 		value.isMask = false
-		budget.masks--
+		budget.masks.taken--
 	}
+}
+
+// labelOf returns the label with the given ID, which can be temporary.
+func (a *admitter) labelOf(id labelID) *labelValue {
+	if isPending(id) {
+		return &a.pending[id-pendingID].labelValue
+	}
+	return &a.labels.byID[id]
 }
 
 // lastPendingID returns the ID of the last pending label.
 func (a *admitter) lastPendingID() labelID { return pendingID + labelID(len(a.pending)-1) }
 
-// pendingLabel returns the label of the current key that has the given temporary ID.
-func (a *admitter) pendingLabel(id labelID) *pendingLabel { return &a.pending[id-pendingID] }
-
-// findAndRecordUse returns the ID of a label value, or false if the value is new in this interval. If an
-// earlier key has the value, it records that the value was used again. If only the current key has it, the
-// ID is temporary until the key is admitted.
+// findAndRecordUse returns the ID of a label value, or false if the value is new in this interval. It records that
+// the value was used again, unless the earlier use was in the current key. The ID of such a value is temporary.
 func (a *admitter) findAndRecordUse(l *labelValue) (id labelID, ok bool) {
 	id, ok = a.labels.find(l.labelName, l.hash)
 	if ok {
@@ -407,8 +403,8 @@ func (a *admitter) findAndRecordUse(l *labelValue) (id labelID, ok bool) {
 	return a.findPending(l.labelName)
 }
 
-// findPending returns the temporary ID of a label that the current key has used first in this interval. It
-// returns false if the current key has no such label.
+// findPending returns the temporary ID of a label in a.pending, the new labels of the current key. It returns false
+// if they do not include a label with this name.
 func (a *admitter) findPending(name labelName) (id labelID, ok bool) {
 	for i := range a.pending {
 		if a.pending[i].labelName == name {
@@ -418,54 +414,52 @@ func (a *admitter) findPending(name labelName) (id labelID, ok bool) {
 	return absentID, false
 }
 
-// priorityOf returns the priority of the label value or key with the given hash: priorityStable or priorityRecent if it
-// kept its row from the previous interval, prioritySeen if it was only used twice in that interval, and priorityNew
-// otherwise. For an origin without a previous interval, a second use in this interval counts instead.
-func (a *admitter) priorityOf(hash uint64) rowPriority {
-	priority, isKnown := a.previous.priorities[hash]
-	if isKnown {
+// priorityOf returns the priority of a label value or key that has no slot in this interval yet, given its hash.
+// It is priorityStable or priorityRecent if the value kept its slot from the previous interval, prioritySeen if the
+// value has been used twice without a slot, and priorityNew otherwise.
+func (a *admitter) priorityOf(hash uint64) slotPriority {
+	priority, isKept := a.previous.priorities[hash]
+	if isKept {
 		return priority
 	}
-	recurredBefore := a.filter.recurredBefore.has(hash)
-	recursNow := a.origin.isNew && a.filter.usedOnce.has(hash)
-	if recurredBefore || recursNow {
+	if a.recurredWithoutSlot(hash) {
 		return prioritySeen
 	}
 	return priorityNew
 }
 
-// newHistory returns the history of a label value or key that gets a row now. priority is its priority in this
-// interval, and nextPriority in the result is its priority in the next one, provided that it is used again.
-func (a *admitter) newHistory(priority rowPriority) history {
-	if a.origin.isNew { // it has no previous interval, so prioritySeen means that this is the second use
-		isSecondUse := priority == prioritySeen
-		return history{nextPriority: priorityRecent, recurred: isSecondUse}
+// recurredWithoutSlot reports whether a label value or key was used twice in the previous interval without getting a
+// slot. An origin without a previous interval need not wait for the next one: its values recur if they were used
+// before in this interval.
+func (a *admitter) recurredWithoutSlot(hash uint64) bool {
+	if a.origin.isNew {
+		return a.filter.usedOnce.has(hash)
 	}
-	if priority == priorityNew {
+	return a.filter.recurredBefore.has(hash)
+}
+
+// newHistory returns the history of a label value or key that gets a slot now. priority is its priority in this
+// interval. The result has its priority in the next interval, provided that it is used again.
+func (a *admitter) newHistory(priority slotPriority) history {
+	if priority == priorityNew { // its first use
 		return history{nextPriority: priorityRecent}
 	}
-	return history{nextPriority: priorityStable} // it was used in both intervals
+	if a.origin.isNew { // its second use in this interval, see recurredWithoutSlot
+		return history{nextPriority: priorityRecent, recurred: true}
+	}
+	return history{nextPriority: priorityStable} // it recurred in the previous interval
 }
 
-// countLost records that the key has lost a label, and counts the key in the given counter.
-func (a *admitter) countLost(l span.Label, counter *uint64) {
-	a.admission.Collapsed |= setOf(l)
-	a.countKey(counter)
-}
-
-// countKey adds the current key to a counter of keys, unless Admit has counted it already. In that case the key
-// is admitted again for CountSpans, and stands for several spans.
+// countKey adds the current key to a counter of keys, unless an earlier call has done so.
 func (a *admitter) countKey(counter *uint64) {
-	wasCounted := a.spans > 1
-	if !wasCounted {
+	if !a.isCounted {
 		*counter++
 	}
 }
 
 // resolveTag returns the ID of a tag "key:value". If the tag key has too many values in this interval, the
 // tag becomes "key:tracer_blocked_value". If the origin has too many tag keys, the whole tag becomes
-// "tracer_blocked_value". Either replacement is counted. list is the label that the tag belongs to:
-// span.LabelPeerTag or span.LabelAdditionalTag.
+// "tracer_blocked_value". isReplaced is true in both cases. list is span.LabelPeerTag or span.LabelAdditionalTag.
 func (a *admitter) resolveTag(list span.Label, tag string) (id labelID, isReplaced bool) {
 	if tag == span.Blocked { // replaced by the client
 		a.sentTags = append(a.sentTags, hashOfBlocked)
@@ -473,75 +467,69 @@ func (a *admitter) resolveTag(list span.Label, tag string) (id labelID, isReplac
 	}
 	sent := a.newLabel(list, tag)
 	a.sentTags = append(a.sentTags, sent.hash)
-	keyText, value, _ := strings.Cut(tag, ":")
-	keyID, hasKey := a.resolveTagKey(list, keyText)
+	key, value, _ := strings.Cut(tag, ":")
+	keyID, hasKey := a.resolveTagKey(list, key)
 	if !hasKey {
-		a.countLost(list, &a.lostCounts[list])
+		a.admission.Collapsed |= setOf(list)
+		a.countKey(&a.lostCounts[list])
 		return blockedID, true
 	}
+	if value == span.Blocked { // replaced by the client
+		return a.resolveBlockedTag(list, keyID, key), true
+	}
 	sent.tagKey = keyID
-	id, ok := a.idOfTag(list, sent, keyText, value)
-	if !ok {
-		return a.resolveBlockedTag(list, keyID, keyText), true
+	values := a.tagValuesOf(keyID)
+	id, ok := a.idOf(&values.budget, sent)
+	if ok {
+		return id, false
 	}
-	return id, false
-}
-
-// idOfTag returns the ID of a tag with the given key and value. It returns false if the tag key has too many
-// different values, or if the client has replaced the value because of its own limit.
-func (a *admitter) idOfTag(list span.Label, tag labelValue, key, value string) (id labelID, ok bool) {
-	if value == span.Blocked {
-		return absentID, false
-	}
-	values := a.tagValuesOf(tag.tagKey)
-	id, ok = a.idOf(&values.budget, tag)
-	if !ok {
-		a.countLost(list, &values.lostCount)
-		a.measureLostTag(values, tag.hash, key, value)
-	}
-	return id, ok
+	a.admission.Collapsed |= setOf(list)
+	a.countKey(&values.lostCount)
+	a.measureLostTag(values, sent.hash, key, value)
+	return a.resolveBlockedTag(list, keyID, key), true
 }
 
 // resolveTagKey returns the ID of a tag key, such as "region" in the tag "region:eu". It returns false
-// if there are too many tag keys. A tag key that is new in this interval gets a budget, a limit on its
-// different values. list is the label that the tag belongs to: span.LabelPeerTag or span.LabelAdditionalTag.
+// if there are too many tag keys. A tag key that is new in this interval gets a budget for its values.
+// list is span.LabelPeerTag or span.LabelAdditionalTag.
 func (a *admitter) resolveTagKey(list span.Label, text string) (id labelID, ok bool) {
 	kind := tagKeyKind(list) // the tag keys of list are counted separately from its tags
 	tagKey := a.newLabelOfKind(kind, text)
-	id, ok = a.idOf(&a.origin.budgets[kind], tagKey)
+	id, isKnown := a.findAndRecordUse(&tagKey)
+	if isKnown {
+		return id, true
+	}
+	id, ok = a.addPending(&a.origin.budgets[kind], tagKey)
 	if !ok {
 		return absentID, false
 	}
-	isNew := a.tagValuesOf(id) == nil
-	if isNew {
-		limit := a.config.tagBudget(list, text)
-		kept := a.previous.keptTags[tagKey.hash]
-		a.pendingLabel(id).values = a.newTagValues(limit, kept)
-	}
+	limit := a.config.tagBudget(list, text)
+	kept := a.previous.keptTags[tagKey.hash]
+	a.labelOf(id).values = a.newTagValues(limit, kept)
 	return id, true
 }
 
-// newTagValues returns the budget, a limit on different values, for a new tag key. The result is reused when
-// the next key is admitted. limit is the maximum number of values, and kept is the number of values that keep
-// their counters from the previous interval.
-func (a *admitter) newTagValues(limit int, kept keptRows) *tagValues {
-	if a.tagValuesInUse == len(a.tagValues) {
-		a.tagValues = append(a.tagValues, new(tagValues))
-	}
-	values := a.tagValues[a.tagValuesInUse]
-	a.tagValuesInUse++
+// newTagValues returns the budget for the values of a new tag key. limit is the maximum number of different
+// values, and kept counts the values that keep their slots from the previous interval.
+func (a *admitter) newTagValues(limit int, kept keptCount) *tagValues {
+	values := a.takeSpareTagValues()
 	*values = tagValues{budget: newBudget(limit, kept), limit: limit}
 	return values
 }
 
-// tagValuesOf returns the budget for the values of a tag key, given the ID of the tag key. It returns nil
-// if the tag key has no budget yet.
-func (a *admitter) tagValuesOf(id labelID) *tagValues {
-	if isPending(id) {
-		return a.pendingLabel(id).values
+// takeSpareTagValues returns memory for a new tagValues. It reuses that of an earlier tag key that got no ID.
+func (a *admitter) takeSpareTagValues() *tagValues {
+	last := len(a.spareTagValues) - 1
+	if last < 0 {
+		return new(tagValues)
 	}
-	return a.labels.byID[id].values
+	values := a.spareTagValues[last]
+	a.spareTagValues = a.spareTagValues[:last]
+	return values
 }
+
+// tagValuesOf returns the budget for the values of a tag key, given the ID of the tag key.
+func (a *admitter) tagValuesOf(id labelID) *tagValues { return a.labelOf(id).values }
 
 // blockedTag returns the text "key:tracer_blocked_value". It is valid until the next key is admitted.
 func (a *admitter) blockedTag(key string) string {
@@ -553,10 +541,10 @@ func (a *admitter) blockedTag(key string) string {
 }
 
 // resolveBlockedTag returns the ID of the tag "key:tracer_blocked_value", which replaces a tag if its tag key has
-// too many different values. keyID and keyText are the ID and the text of the tag key. list is the label that
-// the tag belongs to. The limit on the values of a tag key does not apply to this tag.
-func (a *admitter) resolveBlockedTag(list span.Label, keyID labelID, keyText string) labelID {
-	blocked := a.newLabel(list, a.blockedTag(keyText))
+// too many different values. keyID and key are the ID and the text of the tag key. list is span.LabelPeerTag or
+// span.LabelAdditionalTag. The replacement needs no slot of a budget.
+func (a *admitter) resolveBlockedTag(list span.Label, keyID labelID, key string) labelID {
+	blocked := a.newLabel(list, a.blockedTag(key))
 	id, isKnown := a.findAndRecordUse(&blocked)
 	if isKnown {
 		return id
@@ -567,20 +555,15 @@ func (a *admitter) resolveBlockedTag(list span.Label, keyID labelID, keyText str
 	return a.lastPendingID()
 }
 
-// addPendingLabels registers the labels of the current key that are new in this interval, and returns their
-// memory in bytes. It replaces their temporary IDs in a.encodedKey by final ones. The final IDs have the
-// same order, so sorted tags stay sorted.
+// addPendingLabels gives IDs to the labels of the current key that are new in this interval, and returns their
+// memory in bytes. It replaces their temporary IDs in a.encodedKey. The new IDs have the same order, so sorted
+// tags stay sorted.
 func (a *admitter) addPendingLabels() (bytes int) {
 	firstNewID := labelID(len(a.labels.byID))
 	for i := range a.pending {
-		pending := &a.pending[i]
-		added := pending.labelValue.clone()
+		added := a.pending[i].labelValue
+		added.text = strings.Clone(added.text) // the original is part of a message
 		added.tagKey = finalID(added.tagKey, firstNewID)
-		if !added.isBlocked {
-			// This can be another budget than pending.budget, because clone copies the budget of a new tag key.
-			budget := a.budgetOf(&added)
-			budget.take(pending.share, added.isMask)
-		}
 		a.labels.add(added)
 		bytes += labelBytes(&added)
 	}
@@ -600,50 +583,58 @@ func finalID(id, firstNewID labelID) labelID {
 }
 
 // keyHash returns a hash of the current key that is the same in every interval. It is made of the
-// hashes of the labels, because their IDs differ between intervals. The hashes of tags are added up, so
-// the order of the tags does not matter.
+// hashes of the labels, because their IDs differ between intervals.
 func (a *admitter) keyHash() uint64 {
-	hash := a.origin.hash ^ uint64(a.encodedKey.facts())
-	hash = mix(hash, a.hashOf(a.encodedKey.status()))
+	hash := mix(a.unlabelledHash(), a.hashOf(a.encodedKey.status()))
 	for _, id := range a.encodedKey.texts() {
 		hash = mix(hash, a.hashOf(id))
 	}
-	sumOfTags := uint64(0)
-	for tags := range a.encodedKey.tagLists() {
-		for _, id := range tags {
-			sumOfTags += tagHash(a.hashOf(id))
+	var tags tagsHash
+	for _, ids := range a.encodedKey.tagLists() {
+		for _, id := range ids {
+			tags.add(a.hashOf(id))
 		}
 	}
-	return mix(hash, sumOfTags)
+	return mix(hash, uint64(tags))
 }
 
-// tagHash returns the number that a tag adds to the hash of a key, given the hash of the tag. The hash is
-// mixed first, so that different sets of tags are unlikely to have the same sum.
-func tagHash(hash uint64) uint64 { return mix(0, hash) }
+// sentKeyHash returns the hash that keyHash returns if no label is replaced.
+func (a *admitter) sentKeyHash() uint64 { return a.hashWithTexts(a.sentTexts) }
 
-// sentKeyHash returns the hash of the current key as the client sent it, before any label was replaced.
-func (a *admitter) sentKeyHash() uint64 {
-	hash := a.origin.hash ^ uint64(a.encodedKey.facts())
-	for _, textHash := range a.sentTexts {
-		hash = mix(hash, textHash)
+// maskedKeyHash returns the hash of the current key with masks, such as "GET /users/{id}", instead of all texts
+// that have one.
+func (a *admitter) maskedKeyHash() uint64 { return a.hashWithTexts(a.maskedTexts) }
+
+// hashWithTexts returns the hash of the current key with other texts, given the hashes of its status and of its
+// texts. Its tags are those that the client sent.
+func (a *admitter) hashWithTexts(texts []uint64) uint64 {
+	hash := a.unlabelledHash()
+	for _, text := range texts {
+		hash = mix(hash, text)
 	}
-	sumOfTags := uint64(0)
-	for _, sentHash := range a.sentTags {
-		sumOfTags += tagHash(sentHash)
+	var tags tagsHash
+	for _, tag := range a.sentTags {
+		tags.add(tag)
 	}
-	return mix(hash, sumOfTags)
+	return mix(hash, uint64(tags))
 }
+
+// unlabelledHash returns a hash of the fields of the current key that have no label IDs.
+func (a *admitter) unlabelledHash() uint64 { return a.origin.hash ^ uint64(a.encodedKey.enums()) }
+
+// tagsHash is a hash of a set of tags that does not depend on their order, because it is a sum.
+type tagsHash uint64
+
+// add adds a tag, given its hash. It mixes the hash first, so that different sets of tags are unlikely to have
+// the same sum.
+func (h *tagsHash) add(hash uint64) { *h += tagsHash(mix(0, hash)) }
 
 // hashOf returns the hash of a label, given its ID. The label can be one of a.pending.
 func (a *admitter) hashOf(id labelID) uint64 {
-	switch {
-	case id < firstID: // absentID or blockedID
-		return uint64(id)
-	case isPending(id):
-		return a.pendingLabel(id).hash
-	default:
-		return a.labels.byID[id].hash
+	if id == absentID || id == blockedID {
+		return uint64(id) // hashOfAbsent or hashOfBlocked
 	}
+	return a.labelOf(id).hash
 }
 
 // stringOf converts bytes to a string without copying them.

@@ -19,82 +19,82 @@ func DefaultBudgets() (b Budgets) {
 // limit are unbounded, too.
 const MaxTagKeys = 64
 
-// rowPriority ranks a value, or a whole key, by its history in the previous interval, the highest priority
-// first. Each budget is divided into one share per priority. A value takes a row from the share of its own
-// priority, or, if that is used up, from the share of any lower one.
-type rowPriority uint8
+// slotPriority ranks a value, or a whole key, by its uses in earlier intervals, the highest priority first.
+type slotPriority uint8
 
 const (
-	priorityStable rowPriority = iota // had a row and recurred, in each of the last two intervals
-	priorityRecent                    // had a row and recurred, in the previous interval only
-	prioritySeen                      // recurred without a row, or recurs in the first interval of its origin
-	priorityNew                       // any other value
+	priorityStable slotPriority = iota // recurred in each of the last two intervals
+	priorityRecent                     // recurred in the previous interval, in which it first got a slot
+	prioritySeen                       // recurred without a slot, or recurs in the first interval of its origin
+	priorityNew                        // any other value
 
-	maskShare // not the priority of a value: a share of the rows that only masks can take
-
-	shareCount = int(maskShare) + 1
+	priorityCount = int(priorityNew) + 1
 )
 
-// history is what an interval records about a value, or a whole key, that has a row.
+// history is what an interval records about a value, or a whole key, that has a slot.
 type history struct {
-	nextPriority rowPriority // priority in the next interval, if it recurs: stable or recent
-	recurred     bool        // used at least twice in this interval
+	nextPriority slotPriority // priority in the next interval, if it recurs: stable or recent
+	recurred     bool         // used at least twice in this interval
 }
 
-// budget limits the rows for the values of one label, or for the tags with one tag key. When an
-// interval begins, it is divided into shares:
+// budget limits the number of different values of one label, or of the tags with one tag key. Each value
+// takes one slot. When an interval begins, the slots are divided into one share per priority:
 //
-//	priorityStable  one row for each stable value, at most fifteen sixteenths of the limit
-//	prioritySeen    half of the remaining rows, for values that recurred in the previous interval
-//	priorityRecent  one row for each recent value, from the other half of the remaining rows
+//	priorityStable  one slot for each stable value, at most fifteen sixteenths of the limit
+//	prioritySeen    half of the remaining slots, for values that recurred in the previous interval
+//	priorityRecent  one slot for each recent value, from the other half of the remaining slots
 //	priorityNew     the rest of that half, for any value; a sixteenth of the limit if the half is that large
-//	maskShare       an eighth of the rows of priorityNew, for masks
 //
-// An origin without a previous interval has no rows to keep. Its prioritySeen share is for values that
-// recur in the current interval. Masks hold at most a quarter of the limit.
+// A value takes a slot from the share of its own priority, or, if that is used up, from the share of any lower
+// one. An eighth of the slots of priorityNew is for masks only. Masks hold at most a quarter of the limit.
 //
-// Free rows only become fewer during an interval. Therefore a value that gets no row at its second
-// use gets none until the interval ends, and need not be looked up again.
+// An origin without a previous interval has no values to keep. Its prioritySeen share is for values that
+// recur in the current interval.
+//
+// From one key to the next, free slots only become fewer. Therefore a value that gets no slot at its second use
+// gets none until the interval ends, and need not be looked up again.
 type budget struct {
-	shares   [shareCount]share
-	masks    int // rows taken by masks
-	maxMasks int
-	demand   *labelDemand // number of values that the label has; nil if none was lost
+	shares    [priorityCount]slots // by priority
+	maskShare slots                // slots that only masks can take
+	masks     slots                // slots of any share that masks hold, and the most that they can hold
+	demand    *labelDemand         // number of values that the label has; nil if none was lost
 }
 
-// share is the part of a budget that belongs to one priority.
-type share struct{ limit, taken int }
+// slots is a number of slots, of which some are taken.
+type slots struct{ limit, taken int }
 
-func (s *share) hasFree() bool { return s.taken < s.limit }
+func (s *slots) hasFree() bool { return s.taken < s.limit }
 
-// keptRows counts the values, or the bytes of values, that had a row and recurred in the previous
-// interval.
-type keptRows struct{ stable, recent int }
+// keptCount counts the values, or the bytes of values, that keep their slots in the next interval, by
+// priority.
+type keptCount struct{ stable, recent int }
 
-func (r keptRows) total() int { return r.stable + r.recent }
+func (c keptCount) total() int { return c.stable + c.recent }
 
-func (r *keptRows) add(priority rowPriority, n int) {
+func (c *keptCount) add(priority slotPriority, n int) {
 	if priority == priorityStable {
-		r.stable += n
+		c.stable += n
 	} else {
-		r.recent += n
+		c.recent += n
 	}
 }
 
 // maxKept returns how much of a budget can be kept for recurring values: fifteen sixteenths.
-func maxKept(limit int) int { return limit - (limit+15)/16 }
+func maxKept(limit int) int { return limit - sixteenth(limit) }
 
-// newBudget divides limit, a number of rows, into one share per priority. priorityStable gets the rows that were
-// kept for two intervals. Half of the rest goes to prioritySeen. The other half goes to priorityRecent, for the
-// rows kept for one interval, and to priorityNew, which gets at least a sixteenth of limit if there is that much.
-func newBudget(limit int, kept keptRows) (b budget) {
+// sixteenth returns a sixteenth of n, rounded up.
+func sixteenth(n int) int { return (n + 15) / 16 }
+
+// newBudget returns a budget of limit slots, given how many values keep their slots. It divides the slots into
+// shares as described at budget.
+func newBudget(limit int, kept keptCount) (b budget) {
 	stable := min(kept.stable, maxKept(limit))
 	remaining := limit - stable
 	seen := remaining / 2
 	recentAndNew := remaining - seen
-	leastNew := limit - maxKept(limit) // a sixteenth
-	maxRecent := max(0, recentAndNew-leastNew)
-	recent := min(kept.recent, maxRecent)
+	recent := min(kept.recent, recentAndNew-sixteenth(limit)) // leaves a sixteenth of limit for new values
+	recent = max(0, recent)
+
 	b.shares[priorityStable].limit = stable
 	b.shares[prioritySeen].limit = seen
 	b.shares[priorityRecent].limit = recent
@@ -102,63 +102,63 @@ func newBudget(limit int, kept keptRows) (b budget) {
 	return b
 }
 
-// reserveForMasks lets masks, texts that replace several similar values, take up to a quarter of the
-// limit. An eighth of the limit for new values is from now on for masks only.
+// reserveForMasks lets masks, texts such as "GET /users/{id}" that replace similar values, take up to a quarter
+// of the limit. It moves an eighth of the slots for new values to a share that only masks can use.
 func (b *budget) reserveForMasks(limit int) {
-	b.maxMasks = limit / 4
+	b.masks.limit = limit / 4
 	newValues := &b.shares[priorityNew]
 	eighth := (newValues.limit + 7) / 8 // rounded up
-	reserved := min(eighth, b.maxMasks)
-	b.shares[maskShare].limit = reserved
+	reserved := min(eighth, b.masks.limit)
 	newValues.limit -= reserved
+	b.maskShare.limit = reserved
 }
 
-// findShareWithFreeRow returns the index in b.shares of a share, a part of the budget, that has a free row for
-// a value. It tries the share of the value's priority first, and then those of lower priorities. It returns
-// false if none of them has a free row, or if there are too many masks. pending contains the labels of the
-// current key that are new. The rows that they will take are not free.
-func (b *budget) findShareWithFreeRow(
-	priority rowPriority, isMask bool, pending []pendingLabel,
-) (share rowPriority, ok bool) {
-	lowest := priorityNew
-	if isMask {
-		lowest = maskShare
-	}
-	if isMask && b.masks >= b.maxMasks {
-		return 0, false
-	}
-	for share = priority; share <= lowest; share++ {
-		rows := b.shares[share]
-		if rows.hasFree() && rows.taken+b.countPending(pending, share) < rows.limit {
-			return share, true
+// findFree returns a share of the budget that has a free slot for a value with the given priority. It returns
+// nil if neither the share of this priority nor that of a lower one has any.
+func (b *budget) findFree(priority slotPriority) *slots {
+	shares := b.shares[priority:] // the highest priority comes first
+	for i := range shares {
+		if shares[i].hasFree() {
+			return &shares[i]
 		}
 	}
-	return 0, false
+	return nil
 }
 
-// countPending returns how many of the pending labels, the new labels of the current key, will take a row of
-// a share of the budget.
-func (b *budget) countPending(pending []pendingLabel, share rowPriority) int {
-	count := 0
-	for i := range pending {
-		if pending[i].budget == b && pending[i].share == share {
-			count++
-		}
+// findFreeForMask is findFree for a mask. A mask can also use maskShare, but the number of masks is limited.
+func (b *budget) findFreeForMask(priority slotPriority) *slots {
+	if !b.masks.hasFree() {
+		return nil
 	}
-	return count
+	share := b.findFree(priority)
+	if share == nil && b.maskShare.hasFree() {
+		return &b.maskShare
+	}
+	return share
 }
 
-// findFree is findShareWithFreeRow for a budget of keys, bytes or origins, which no mask and no pending label
-// uses.
-func (b *budget) findFree(priority rowPriority) (share rowPriority, ok bool) {
-	const isMask = false
-	return b.findShareWithFreeRow(priority, isMask, nil)
-}
-
-// take takes a row from the share that findShareWithFreeRow returned.
-func (b *budget) take(share rowPriority, isMask bool) {
-	b.shares[share].taken++
+// take takes a slot for a value with the given priority. It returns the share that the slot is from, or nil if
+// no slot is free.
+func (b *budget) take(priority slotPriority, isMask bool) (share *slots) {
+	if !isMask {
+		share = b.findFree(priority)
+	} else {
+		share = b.findFreeForMask(priority)
+	}
+	if share == nil {
+		return nil
+	}
+	share.taken++
 	if isMask {
-		b.masks++
+		b.masks.taken++
+	}
+	return share
+}
+
+// giveBack reverts a call of take that returned share.
+func (b *budget) giveBack(share *slots, isMask bool) {
+	share.taken--
+	if isMask {
+		b.masks.taken--
 	}
 }

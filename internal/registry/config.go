@@ -109,9 +109,10 @@ func (c *Config) Bytes() int {
 	return 2*registryBytes + overflowBytes + 2*filterBytes(c.LabelBytes)
 }
 
+// all returns the rows and bytes that all origins share.
 func (c *Config) all() usage { return usage{rows: c.MaxAggregates, bytes: c.LabelBytes} }
 
-// reserve returns the rows and bytes in addition to those of all origins, see rowBudget.
+// reserve returns the rows and bytes that exist in addition to all(), see rowBudget.
 func (c *Config) reserve() usage { return c.all().dividedBy(4) }
 
 // Masking selects the resources and endpoints that are replaced by their mask.

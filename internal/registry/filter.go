@@ -1,6 +1,6 @@
 package registry
 
-// filter remembers the hashes of labels and keys that were used and got no row. It has a Bloom filter for the
+// filter remembers the hashes of values and keys that were used and got no slot. It has a Bloom filter for the
 // values used once in this interval, one for those used at least twice, and one for those used at least twice
 // in the previous interval. Its memory is fixed: after half a million values, the largest Bloom filter
 // mistakes one new value in a thousand for one that it has seen.
@@ -27,22 +27,20 @@ func newFilter(bytes int) *filter {
 	return &filter{newBloom(bytes), newBloom(bytes / 2), newBloom(bytes / 2)}
 }
 
-// recordUses records one use of each value of a key, given the hashes of the values. Values that were
-// used before in this interval are recorded as recurring. It returns true if that applies to all of
-// them.
-func (f *filter) recordUses(hashes []uint64) (allRecur bool) {
-	allRecur = true
+// recordUses records one use of each of several values, given their hashes. It returns true if this is the first
+// use of at least one of them in this interval.
+func (f *filter) recordUses(hashes []uint64) (hasFirstUse bool) {
 	for _, hash := range hashes {
 		if f.usedOnce.has(hash) {
 			f.recurred.add(hash)
 		} else {
-			allRecur = false
+			hasFirstUse = true
 		}
 	}
 	for _, hash := range hashes { // in a second loop, because hashes can contain a value twice
 		f.usedOnce.add(hash)
 	}
-	return allRecur
+	return hasFirstUse
 }
 
 // next prepares the filter for the next interval. The values that were used at least twice in this

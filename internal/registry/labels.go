@@ -4,7 +4,6 @@ import (
 	"hash/maphash"
 	"math/bits"
 	"math/rand/v2"
-	"strings"
 	"unsafe"
 
 	"github.com/spanstatsd/spanstatsd/internal/span"
@@ -43,12 +42,6 @@ const hashOfAbsent, hashOfBlocked = uint64(absentID), uint64(blockedID)
 // isPending reports whether an ID is temporary, until the key with the new label is admitted.
 func isPending(id labelID) bool { return id >= pendingID }
 
-// lists is the number of labels that are lists of tags.
-const lists = int(span.EndOfLists - span.FirstList)
-
-// kinds is the number of kinds of scopes per origin.
-const kinds = span.LabelCount + lists
-
 // scope is the set in which texts must be distinct: one label of an origin, or the tag keys of one
 // of its lists of tags.
 type scope struct {
@@ -59,6 +52,9 @@ type scope struct {
 // scopeKind is the number of a label, or span.LabelCount plus the index of a list of tags. The latter stands
 // for the tag keys of the list.
 type scopeKind int32
+
+// endOfKinds is the number of kinds of scopes.
+const endOfKinds = scopeKind(span.LabelCount) + scopeKind(span.EndOfLists-span.FirstList)
 
 func tagKeyKind(list span.Label) scopeKind {
 	return scopeKind(span.LabelCount) + scopeKind(list-span.FirstList)
@@ -93,7 +89,7 @@ type labelValue struct {
 	tagKey labelID    // ID of the tag key, if this is a tag
 	values *tagValues // budget for the values of this tag key, if this is a tag key
 	history
-	isBlocked bool // span.Blocked, or a tag with that value: it takes no row of a budget
+	isBlocked bool // span.Blocked, or a tag with that value: it takes no slot of a budget
 	isMask    bool // used only as the mask of other values so far
 }
 
@@ -125,8 +121,8 @@ func (t *labelTable) find(name labelName, hash uint64) (labelID, bool) {
 	}
 }
 
-// add gives the next ID to a label that is not in the table yet. If the table has another label with
-// the same hash, the new label is stored under the next free number, where find looks for it.
+// add gives the next ID to a label that is not in the table yet. If t.ids already has its hash, because of another
+// label, the new label is stored under hash+1, hash+2 and so on, as find expects.
 func (t *labelTable) add(l labelValue) {
 	mapKey := l.hash
 	for t.ids[mapKey] != absentID {
@@ -142,26 +138,18 @@ func (l *labelValue) isTag() bool {
 	return kind >= span.FirstList && kind < span.EndOfLists
 }
 
-// clone returns a copy that shares no memory with l.
-func (l labelValue) clone() labelValue {
-	l.text = strings.Clone(l.text)
-	if l.values != nil {
-		values := *l.values
-		l.values = &values
-	}
-	return l
-}
+// listEntryBytes returns the memory of one entry of a list. append leaves up to a quarter of spare capacity.
+func listEntryBytes(entry uintptr) int { return int(entry) * 5 / 4 }
 
-// mapSlot is the maximum cost in bytes of a map entry from hash to ID. A map that has just grown is
+// mapEntryBytes is the maximum cost in bytes of a map entry from hash to ID. A map that has just grown is
 // seven sixteenths full, and has one control byte per slot.
-const mapSlot = (8 + 8 + 1) * 16 / 7
+const mapEntryBytes = (8 + 8 + 1) * 16 / 7
 
 // labelBytes returns the memory of a label in bytes: its text, its list entry with spare capacity, its
 // map entry, and the data that is kept for the next interval.
 func labelBytes(l *labelValue) int {
-	const listBytes = int(unsafe.Sizeof(labelValue{})) * 5 / 4 // the list can have a quarter of spare capacity
-	const mapBytes = 2 * mapSlot                               // one entry in this interval, one in the next
-	bytes := len(l.text) + listBytes + mapBytes
+	const mapBytes = 2 * mapEntryBytes // one entry in this interval, one in the next
+	bytes := len(l.text) + listEntryBytes(unsafe.Sizeof(labelValue{})) + mapBytes
 	if l.values != nil {
 		bytes += int(unsafe.Sizeof(tagValues{}))
 	}

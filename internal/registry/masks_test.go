@@ -93,6 +93,34 @@ func TestMasks_Modes(t *testing.T) {
 	}
 }
 
+// TestMasks_NoneOverBudget checks that a value whose mask exceeds the budget counts as collapsed, and not as masked.
+func TestMasks_NoneOverBudget(t *testing.T) {
+	for _, mode := range []registry.Masking{registry.MaskAlways, registry.MaskOverBudget} {
+		config := testConfig()
+		config.Masking, config.Budgets[span.LabelResource] = mode, 4
+		intervals := registry.NewIntervals(&config)
+		r := intervals.Registry()
+		origin, _ := r.AdmitOrigin(span.Origin{})
+		masked, lost := uint64(0), 0
+		for i := range 20 {
+			a := r.Admit(origin, resource(fmt.Sprintf("GET /%s/%d", word(i), i)))
+			isMasked, isCollapsed := a.Masked != 0, a.Collapsed != 0
+			if isMasked && isCollapsed {
+				t.Errorf("%s: key %d is masked and collapsed", mode, i)
+			}
+			if isMasked {
+				masked++
+			}
+			if isCollapsed {
+				lost++
+			}
+		}
+		if reported := intervals.Masked()["resource"]; masked == 0 || lost == 0 || reported != masked {
+			t.Errorf("%s: %d keys are masked and %d collapsed; %d are reported as masked", mode, masked, lost, reported)
+		}
+	}
+}
+
 // TestMasks_FitTheirLabel checks that a text has no mask if the mask would exceed the limit of the
 // label.
 func TestMasks_FitTheirLabel(t *testing.T) {

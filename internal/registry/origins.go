@@ -18,17 +18,16 @@ const commonHash = 0
 
 // originTable assigns IDs to the origins of one interval, and limits their number.
 //
-// Origins that were present in the last two intervals keep their slots. An origin that differs from
-// its service only in resource attributes, such as a pod, takes one of three quarters of the slots,
-// which are shared out like any budget: half of those that are not kept are for any origin, the
-// other half is for origins that were seen in the previous interval. The last quarter is for
-// services. So short-lived pods displace neither long-lived pods nor services.
+// A stable origin, which was present in the last two intervals, keeps its slot. Other origins share the slots
+// that are left. An origin that differs from its service only in resource attributes, such as a pod, can use
+// three quarters of all slots: half of those that are not for stable origins are for any origin, the other half
+// is for origins that were seen in the previous interval. The last quarter is for services. So short-lived pods
+// displace neither long-lived pods nor services.
 type originTable struct {
 	limit          int           // number of slots
-	stableSlots    int           // slots reserved for origins of the last two intervals
-	otherSlots     int           // slots taken by other origins
-	serviceSlots   int           // part of otherSlots in the quarter for services
-	sharedSlots    budget        // slots for the other origins, without the quarter for services
+	otherSlots     slots         // slots for origins that are not stable: all that are not reserved for stable ones
+	serviceSlots   slots         // part of otherSlots: the quarter for services
+	sharedSlots    budget        // part of otherSlots: three quarters, divided by priority
 	descriptions   []span.Origin // by OriginID; replaced, not changed, once it was returned
 	byID           []origin      // index is an OriginID
 	ids            map[span.Origin]OriginID
@@ -38,11 +37,11 @@ type originTable struct {
 
 // origin is the state of one origin: its budgets, and what it has used of the shared ones.
 type origin struct {
-	hash        uint64        // hash, the same in every interval
-	isNew       bool          // not present in the previous interval
-	budgets     [kinds]budget // by kind of scope; budgets for tags belong to their tag keys
-	rows        usage         // rows taken
-	fromReserve usage         // rows taken from the reserve, see rowBudget
+	hash        uint64             // hash, the same in every interval
+	isNew       bool               // not present in the previous interval
+	budgets     [endOfKinds]budget // by kind of scope; budgets for tags belong to their tag keys
+	rows        usage              // rows taken
+	reserveRows usage              // rows taken from the reserve, see rowBudget
 }
 
 // hashOf returns a hash of a label of the origin. It is the same in every interval.
@@ -59,11 +58,11 @@ func newOriginTable(limit int, p *previous) originTable {
 			stable++
 		}
 	}
-	shared := threeQuarters(limit) // the last quarter is for origins without resource attributes
 	return originTable{
 		limit:          limit,
-		stableSlots:    stable,
-		sharedSlots:    newBudget(shared, keptRows{stable: stable}),
+		otherSlots:     slots{limit: limit - stable},
+		serviceSlots:   slots{limit: limit / 4},
+		sharedSlots:    newBudget(threeQuarters(limit), keptCount{stable: stable}),
 		ids:            map[span.Origin]OriginID{},
 		countByProcess: map[int32]int{},
 		commonID:       noOrigin,
@@ -72,41 +71,40 @@ func newOriginTable(limit int, p *previous) originTable {
 
 func threeQuarters(n int) int { return n - n/4 }
 
-// takeSlot takes one of the slots, a limited number, for an origin that is new in this interval. It returns
-// false if none is free. An origin with priorityStable, which was present in the last two intervals, always gets
-// a slot.
-func (t *originTable) takeSlot(o span.Origin, priority rowPriority) bool {
+// takeSlot takes a slot for an origin that is new in this interval. It returns false if the number of origins
+// has reached its limit. An origin with priorityStable, which was present in the last two intervals, always
+// gets a slot.
+func (t *originTable) takeSlot(o span.Origin, priority slotPriority) bool {
 	if priority == priorityStable {
 		return true // newOriginTable has reserved its slot
 	}
-	isFull := t.stableSlots+t.otherSlots >= t.limit
-	if isFull || !t.takeSlotOfKind(o, priority) {
+	if !t.otherSlots.hasFree() {
 		return false
 	}
-	t.otherSlots++
+	isService := o.Attributes == ""
+	part := t.findFreePart(isService, priority)
+	switch {
+	case part != nil:
+		part.taken++
+	case !isService:
+		return false // the free slots are for stable origins and for services
+	}
+	t.otherSlots.taken++
 	return true
 }
 
-// takeSlotOfKind takes a slot from the quarter for services, origins without resource attributes, or from the
-// three quarters for all origins. It returns false if the origin has resource attributes and these three
-// quarters are used up. The caller has checked that a slot is free.
-func (t *originTable) takeSlotOfKind(o span.Origin, priority rowPriority) bool {
-	isService := o.Attributes == ""
-	if isService && t.serviceSlots < t.limit/4 {
-		t.serviceSlots++
-		return true
+// findFreePart returns the part of the slots in which an origin that is not stable can take a slot: the quarter
+// for services, or a share of the three quarters for all origins. It returns nil if these are used up.
+func (t *originTable) findFreePart(isService bool, priority slotPriority) *slots {
+	if isService && t.serviceSlots.hasFree() {
+		return &t.serviceSlots
 	}
-	share, hasFree := t.sharedSlots.findFree(priority)
-	if hasFree {
-		t.sharedSlots.shares[share].taken++
-		return true
-	}
-	return isService // a service can take any slot that is free
+	return t.sharedSlots.findFree(priority)
 }
 
-// mayAddFor reports whether a process may send spans for one more origin, a service or an instance of one. One
-// process may add at most half of all origins, to leave room for other processes. At most three quarters of
-// that half can be origins with resource attributes.
+// mayAddFor reports whether a process may add the origin o to the table. One process may add at most half of all
+// origins, to leave slots for other processes. At most three quarters of that half can be origins with resource
+// attributes.
 func (t *originTable) mayAddFor(process int32, o span.Origin) bool {
 	limit := max(1, t.limit/2)
 	if o.Attributes != "" {
@@ -127,7 +125,7 @@ func (t *tables) admitOrigin(o span.Origin, process int32) (OriginID, bool) {
 	mayAdd := process == 0 || t.origins.mayAddFor(process, o)
 	hasSlot := mayAdd && t.origins.takeSlot(o, t.priorityOfOrigin(hash))
 	if !hasSlot {
-		t.filter.recurred.add(hash) // in the next interval, its priority is prioritySeen
+		t.rememberRejectedOrigin(hash)
 		return 0, false
 	}
 	if process != 0 {
@@ -141,17 +139,23 @@ func (t *tables) admitOrigin(o span.Origin, process int32) (OriginID, bool) {
 // priorityOfOrigin returns the priority of an origin that is new in this interval, given the hash of the origin. The
 // priority is priorityStable if the origin was present in both of the last two intervals, prioritySeen if it was
 // seen in the last one, and priorityNew otherwise.
-func (t *tables) priorityOfOrigin(hash uint64) rowPriority {
-	record := t.previous.origins[hash]
-	if record != nil && record.isStable {
+func (t *tables) priorityOfOrigin(hash uint64) slotPriority {
+	record, hadSlot := t.previous.origins[hash]
+	if hadSlot && record.isStable {
 		return priorityStable
 	}
-	gotNoSlot := t.filter.recurredBefore.has(hash) // in the previous interval
-	if record != nil || gotNoSlot {
+	if hadSlot || t.wasOriginRejected(hash) {
 		return prioritySeen
 	}
 	return priorityNew
 }
+
+// rememberRejectedOrigin records that an origin got no slot, so that wasOriginRejected returns true for it in the
+// next interval.
+func (t *tables) rememberRejectedOrigin(hash uint64) { t.filter.recurred.add(hash) }
+
+// wasOriginRejected reports whether an origin got no slot in the previous interval.
+func (t *tables) wasOriginRejected(hash uint64) bool { return t.filter.recurredBefore.has(hash) }
 
 // joinCommon returns the ID of the common origin, which counts the spans of all processes that have no
 // origin of their own. Its fields are those that are equal in all of these processes. Exporters can
@@ -171,37 +175,37 @@ func (t *tables) joinCommon(o span.Origin) OriginID {
 	return table.commonID
 }
 
-// addOrigin gives the next ID to an origin, the description of a process that sends spans. Its limits depend
+// addOrigin gives the next ID to an origin, the description of a process that sends spans. Its budgets depend
 // on the labels that it had in the previous interval. hash is the hash of the origin.
 func (t *tables) addOrigin(description span.Origin, hash uint64) OriginID {
-	previous, wasPresent := t.previous.origins[hash]
+	earlier, wasPresent := t.previous.origins[hash]
 	if !wasPresent {
-		previous = &previousOrigin{}
+		earlier = &previousOrigin{}
 	}
 	added := origin{hash: hash, isNew: !wasPresent}
-	for kind := range scopeKind(kinds) {
-		added.budgets[kind] = t.newLabelBudget(kind, previous.labels[kind])
+	for kind := range endOfKinds {
+		added.budgets[kind] = t.newLabelBudget(kind, earlier.labels[kind])
 	}
 	t.origins.descriptions = append(t.origins.descriptions, description)
 	t.origins.byID = append(t.origins.byID, added)
-	t.rowBudget.countOrigin(previous)
+	t.rowBudget.countOrigin(earlier)
 	return OriginID(len(t.origins.byID) - 1)
 }
 
-// newLabelBudget returns the limit on different values of a label, or on the tag keys of a list of tags.
-// kind says which. kept is the number of values of the previous interval that keep their counters.
-func (t *tables) newLabelBudget(kind scopeKind, kept keptRows) budget {
+// newLabelBudget returns the budget for the values of a label, or for the tag keys of a list of tags, as kind
+// says. kept counts the values of the previous interval that keep their slots.
+func (t *tables) newLabelBudget(kind scopeKind, kept keptCount) budget {
 	limit := t.limitOf(kind)
 	b := newBudget(limit, kept)
-	mayMask := !kind.isTagKeys() && isMaskable(kind.label())
-	if mayMask && t.config.Masking == MaskOverBudget {
+	canHaveMasks := !kind.isTagKeys() && isMaskable(kind.label())
+	if canHaveMasks && t.config.Masking == MaskOverBudget {
 		b.reserveForMasks(limit)
 	}
 	return b
 }
 
-// limitOf returns the maximum number of different values of a label, or of the tag keys of a list of tags.
-// kind says which.
+// limitOf returns the maximum number of different values of a label, or of the tag keys of a list of tags, as
+// kind says.
 func (t *tables) limitOf(kind scopeKind) int {
 	if kind.isTagKeys() {
 		return MaxTagKeys

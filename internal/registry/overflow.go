@@ -63,7 +63,7 @@ type overflows struct {
 }
 
 // labelDemand measures how many values one label, or one tag key, of one process has. The admission of a
-// key adds the values that get no row. The others are added when the interval ends.
+// key adds the values that get no slot. The others are added when the interval ends.
 type labelDemand struct {
 	origin    OriginID
 	service   string // of the first process of the origin
@@ -71,7 +71,7 @@ type labelDemand struct {
 	budget    int
 	isIgnored bool // too many labels are measured already, or the measurement has ended
 	values    *demand.Distinct
-	lost      demand.Frequent // sample of the values that got no row
+	lost      demand.Frequent // sample of the values that got no slot
 	hasSample bool            // lost is not empty
 	unsampled uint64          // spans with a lost value since the last sample
 }
@@ -83,13 +83,16 @@ const overflowBytes = maxMeasured*(demand.Bytes+labelDemandBytes) + int(unsafe.S
 const labelDemandBytes = span.MaxLabel + 128
 
 // begin begins to measure how many values a label has in one process of a service. limit is the number of
-// values that the label may have. If too many labels are measured already, or the label in too many
-// processes, the result ignores all values.
+// values that the label may have. The result ignores all values if maxMeasured labels are measured already, or
+// this label in maxProcesses processes of the service.
 func (o *overflows) begin(origin OriginID, service, label string, limit int) *labelDemand {
 	processes := o.countProcesses(service, label)
-	mayMeasure := processes < maxProcesses && len(o.labels) < maxMeasured
-	if !mayMeasure {
-		if processes == 0 {
+	if processes >= maxProcesses {
+		return o.ignoredDemand()
+	}
+	if len(o.labels) >= maxMeasured {
+		isMeasuredElsewhere := processes > 0
+		if !isMeasuredElsewhere {
 			o.notMeasured++
 		}
 		return o.ignoredDemand()
@@ -125,7 +128,7 @@ func (o *overflows) ignoredDemand() *labelDemand {
 // hit the same one.
 const lostPerSample = 17
 
-// addLost adds a value that got no row, given its hash and the number of its spans.
+// addLost adds a value that got no slot, given its hash and the number of its spans.
 func (d *labelDemand) addLost(hash uint64, value string, spans uint64) {
 	if d.isIgnored {
 		return
@@ -147,14 +150,14 @@ func (o *overflows) addKey(hash uint64) {
 	o.keys.Add(hash)
 }
 
-// measureLostText records that a value of the label l was replaced, because the label has too many different
-// values. The value, or its mask such as "GET /users/{id}", is in a.lastLost.
-func (a *admitter) measureLostText(l span.Label) {
+// measureLostText records that a value of the label l, or its mask such as "GET /users/{id}", was replaced, because
+// the label has too many different values. The first call for a label begins to measure how many it has.
+func (a *admitter) measureLostText(l span.Label, value labelValue) {
 	budget := &a.origin.budgets[l]
 	if budget.demand == nil {
 		budget.demand = a.overflows.begin(a.originID, a.serviceName(), l.String(), a.config.Budgets[l])
 	}
-	budget.demand.addLost(a.lastLost.hash, a.lastLost.text, a.spans)
+	budget.demand.addLost(value.hash, value.text, a.spans)
 }
 
 // measureLostTag records that a value of a tag key was replaced, because the tag key has too many different
@@ -169,49 +172,23 @@ func (a *admitter) measureLostTag(values *tagValues, tagHash uint64, key, value 
 // serviceName returns the name of the service that has sent the current key.
 func (a *admitter) serviceName() string { return a.origins.descriptions[a.originID].Service }
 
-// measureLostKey records that the current key has lost a label, or that it got no row. Keys that differ only in
-// identifiers, as GET /users/1 and GET /users/2 do, count as one key. sentKeyHash is the hash of the key as the
-// client sent it.
-func (a *admitter) measureLostKey(sentKeyHash uint64) {
-	hash := sentKeyHash
-	if len(a.masks) > 0 {
-		hash = a.maskedKeyHash()
-	}
-	a.overflows.addKey(hash)
-}
-
-// maskedKeyHash returns the hash of the current key with masks, such as "GET /users/{id}", instead of all texts
-// that have one. It overwrites the hashes of these texts in a.sentTexts.
-func (a *admitter) maskedKeyHash() uint64 {
-	for _, mask := range a.masks {
-		a.sentTexts[mask.position] = mask.hash
-	}
-	return a.sentKeyHash()
-}
-
-// sentMask is the mask of a label of the current key.
-type sentMask struct {
-	position int // of the label in admitter.sentTexts
-	hash     uint64
-}
-
-// lostLabel is a label that got no row.
-type lostLabel struct {
-	hash uint64
-	text string
-}
+// measureLostKey adds the current key to the estimated number of keys that the interval would have without budgets.
+// Keys that differ only in identifiers, as GET /users/1 and GET /users/2 do, count as one key.
+func (a *admitter) measureLostKey() { a.overflows.addKey(a.maskedKeyHash()) }
 
 // reportOverflow returns which labels had more values than their budgets allowed, or nil if none had. It must
 // be called at most once, at the end of the interval.
 func (t *tables) reportOverflow(ended time.Time) *Overflow {
 	o := &t.overflows
-	if o.keys == nil {
+	hasLostKeys := o.keys != nil
+	if !hasLostKeys {
 		return nil
 	}
-	t.addKeptLabels() // so far, only the values and keys that got no row are measured
+	// The measurements contain the values and keys that got no slot. Add the others.
+	t.addKeptLabels()
 	t.addKeptKeys()
 	report := &Overflow{
-		Ended: ended, IsLast: true, Labels: []LabelOverflow{},
+		Ended: ended, Labels: []LabelOverflow{},
 		LabelsNotMeasured: o.notMeasured, Keys: o.keys.Estimate(),
 	}
 	for _, d := range o.labels {
@@ -222,15 +199,15 @@ func (t *tables) reportOverflow(ended time.Time) *Overflow {
 	return report
 }
 
-// end releases the memory of all measurements.
-func (o *overflows) end() {
+// release releases the memory of all measurements.
+func (o *overflows) release() {
 	for _, d := range o.labels {
 		*d = labelDemand{isIgnored: true}
 	}
 	*o = overflows{}
 }
 
-// addKeptLabels adds the values that have a row to the measurements of their labels.
+// addKeptLabels adds the values that have a slot to the measurements of their labels.
 func (t *tables) addKeptLabels() {
 	for i := int(firstID); i < len(t.labels.byID); i++ {
 		l := &t.labels.byID[i]
@@ -270,7 +247,7 @@ func (t *tables) hasLostLabel(encoded encodedKey) bool {
 	if slices.ContainsFunc(encoded.texts(), isBlocked) {
 		return true
 	}
-	for tags := range encoded.tagLists() {
+	for _, tags := range encoded.tagLists() {
 		if slices.ContainsFunc(tags, isBlocked) {
 			return true
 		}
@@ -307,33 +284,35 @@ func largestPerService(labels []LabelOverflow) []LabelOverflow {
 // of labels with too many values can be found. It is called for a sample of the spans for which a caller
 // reuses the result of Admit. The result is the same as that of Admit.
 func (r *Registry) CountSpans(origin OriginID, key *span.Key, spans uint64) Admission {
-	return r.admit(origin, key, spans)
+	const isCounted = true // by Admit
+	return r.admit(origin, key, spans, isCounted)
 }
 
 // Overflow returns the last interval in which a label had more values than its budget allows, or nil if
-// there was none. The caller must not change the result.
+// there was none. The caller must not change the labels of the result.
 func (i *Intervals) Overflow() *Overflow {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return i.overflow
+	if i.overflow == nil {
+		return nil
+	}
+	report := *i.overflow
+	report.IsLast = i.isOverflowLast
+	return &report
 }
 
 // ReportEnded determines which labels of the interval that ended last exceeded their budgets. It must be called once
 // after each call of Begin, when no batch is in the ended interval any more. It reads the interval without a lock, so it
 // does not delay the batches of the new one.
 func (i *Intervals) ReportEnded() {
-	ended := i.previousRegistry()
-	report := ended.tables.reportOverflow(time.Now())
-	ended.tables.overflows.end()
+	ended := &i.previousRegistry().tables
+	report := ended.reportOverflow(time.Now())
+	ended.overflows.release()
+
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	i.isOverflowLast = report != nil
 	if report != nil {
 		i.overflow = report
-		return
-	}
-	if i.overflow != nil {
-		earlier := *i.overflow // a copy, because readers use the original without a lock
-		earlier.IsLast = false
-		i.overflow = &earlier
 	}
 }

@@ -9,20 +9,20 @@ import (
 // contains hashes with a secret seed instead of texts, so it retains no memory of the interval's
 // registry.
 type previous struct {
-	priorities map[uint64]rowPriority     // priorities of values, tag keys and keys that had a row and recurred, by hash
+	priorities map[uint64]slotPriority    // priorities of values, tag keys and keys that had a slot and recurred, by hash
 	origins    map[uint64]*previousOrigin // by hash
-	keptTags   map[uint64]keptRows        // tags that keep a row, by the hash of their tag key
-	keptRows   keptRows                   // keys that keep a row
-	keptBytes  keptRows                   // memory of these keys, and of all labels that keep a row
+	keptTags   map[uint64]keptCount       // tags that keep their slots, by the hash of their tag key
+	keptRows   keptCount                  // keys that keep their rows
+	keptBytes  keptCount                  // memory of these keys, and of all labels that keep their slots
 }
 
 // previousOrigin is the part of an origin's state that the next interval uses.
 type previousOrigin struct {
-	isStable bool            // was also present in the interval before
-	labels   [kinds]keptRows // values that keep a row, by kind of scope
-	masks    [kinds]int      // number of these values that are masks
-	recurred usage           // keys that recurred, and the memory of these and of all kept labels
-	kept     usage           // part of recurred that keeps its rows
+	isStable  bool                  // was also present in the interval before
+	labels    [endOfKinds]keptCount // values that keep their slots, by kind of scope
+	masks     [endOfKinds]int       // number of these values that are masks
+	requested usage                 // rows and memory to keep all keys that recurred, and the labels that keep their slots
+	kept      usage                 // part of requested that limitPerOrigin allows
 }
 
 // snapshot returns the data of this interval that the next interval uses: its origins, and the labels and
@@ -30,23 +30,25 @@ type previousOrigin struct {
 // the call. These are not included.
 func (t *tables) snapshot() *previous {
 	prev := &previous{
-		priorities: make(map[uint64]rowPriority, len(t.labels.byID)+len(t.rows.byID)),
+		priorities: make(map[uint64]slotPriority, len(t.labels.byID)+len(t.rows.byID)),
 		origins:    make(map[uint64]*previousOrigin, len(t.origins.byID)),
-		keptTags:   map[uint64]keptRows{},
+		keptTags:   map[uint64]keptCount{},
 	}
 	for i := range t.origins.byID {
 		o := &t.origins.byID[i]
-		isStable := !o.isNew && o.hash != commonHash
+		hasSlot := o.hash != commonHash // the common origin needs none
+		isStable := hasSlot && !o.isNew
 		prev.origins[o.hash] = &previousOrigin{isStable: isStable}
 	}
-	prev.addLabels(t, priorityStable) // used twice in each of two intervals: these keep their rows first
-	prev.addLabels(t, priorityRecent) // as long as the limits allow it
+	// The labels that are added first keep their slots if the limits do not allow all to keep them.
+	prev.addLabels(t, priorityStable)
+	prev.addLabels(t, priorityRecent)
 	prev.addRows(t)
 	return prev
 }
 
 // addLabels adds the labels that recurred and have the given priority in the next interval.
-func (p *previous) addLabels(t *tables, priority rowPriority) {
+func (p *previous) addLabels(t *tables, priority slotPriority) {
 	for i := range t.labels.byID {
 		l := &t.labels.byID[i]
 		if l.recurred && !l.isBlocked && l.nextPriority == priority {
@@ -55,9 +57,8 @@ func (p *previous) addLabels(t *tables, priority rowPriority) {
 	}
 }
 
-// addLabel adds a label value that was used at least twice in the interval. The value keeps its row, a place
-// within the limit on different values, if not too many values do. Otherwise it only precedes values that
-// were not used twice.
+// addLabel adds a label value that recurred, which means that it was used at least twice in this interval. If
+// the limits allow it, the value keeps its slot. Otherwise it only gets prioritySeen in the next interval.
 func (p *previous) addLabel(t *tables, l *labelValue) {
 	origin := p.recordOf(t, l.scope.origin)
 	if !p.mayKeep(t, origin, l) {
@@ -68,75 +69,77 @@ func (p *previous) addLabel(t *tables, l *labelValue) {
 	p.countKept(t, origin, l)
 	bytes := labelBytes(l)
 	p.keptBytes.add(l.nextPriority, bytes)
+	origin.requested.bytes += bytes
 	origin.kept.bytes += bytes
-	origin.recurred.bytes += bytes
 }
 
-// mayKeep reports whether a label value of the origin o can keep its row, a place within the limit on
-// different values, in the next interval. All values of a label can keep maxKept rows, and masks, texts
-// such as /users/{id}, at most a quarter of the limit. Tags have one limit per tag key.
+// mayKeep reports whether a label value of the origin o can keep its slot in the next interval. Recurring values
+// can keep maxKept slots of a budget. Masks, texts such as /users/{id}, can keep a quarter of it.
 func (p *previous) mayKeep(t *tables, o *previousOrigin, l *labelValue) bool {
 	if l.isTag() {
 		tagKey := &t.labels.byID[l.tagKey]
-		keptTags := p.keptTags[tagKey.hash].total()
-		return keptTags < maxKept(tagKey.values.limit)
+		kept := p.keptTags[tagKey.hash]
+		return kept.total() < maxKept(tagKey.values.limit)
 	}
 	kind := l.scope.kind
 	limit := t.limitOf(kind)
-	keptValues, keptMasks := o.labels[kind].total(), o.masks[kind]
-	if l.isMask && keptMasks >= limit/4 {
+	if l.isMask && o.masks[kind] >= limit/4 {
 		return false
 	}
-	return keptValues < maxKept(limit)
+	return o.labels[kind].total() < maxKept(limit)
 }
 
-// countKept counts a label of the origin o as one that keeps its row in the next interval.
+// countKept counts a label value of the origin o as one that keeps its slot in the next interval.
 func (p *previous) countKept(t *tables, o *previousOrigin, l *labelValue) {
 	if l.isTag() {
 		tagKey := &t.labels.byID[l.tagKey]
 		kept := p.keptTags[tagKey.hash]
 		kept.add(l.nextPriority, 1)
 		p.keptTags[tagKey.hash] = kept
-	} else {
-		o.labels[l.scope.kind].add(l.nextPriority, 1)
+		return
 	}
+	kind := l.scope.kind
+	o.labels[kind].add(l.nextPriority, 1)
 	if l.isMask {
-		o.masks[l.scope.kind]++
+		o.masks[kind]++
 	}
 }
 
-// addRows adds the keys that were used at least twice in the interval, so that their rows, or counters, are
-// kept in the next one. If there is not enough space for all, each origin can keep the same number, and an
-// origin that needs less leaves the rest to the others. Keys that were used in the previous interval, too, come
-// first.
+// addRows adds the keys that were used at least twice in the interval, so that they keep their rows in the next
+// one. If the limits do not allow all of them, each origin can keep the same number, and an origin that needs
+// fewer leaves the rest to the others. Within an origin, keys with priorityStable come first.
 func (p *previous) addRows(t *tables) {
-	p.countRecurred(t)
-	limitPerOrigin := p.limitPerOrigin(t.config)
-	for _, priority := range [...]rowPriority{priorityStable, priorityRecent} {
-		for i := range t.rows.byID {
-			row := &t.rows.byID[i]
-			if row.recurred && row.nextPriority == priority {
-				origin := p.recordOf(t, row.encoded.origin())
-				p.addRow(row, origin, limitPerOrigin)
-			}
+	p.countRequested(t)
+	limit := p.limitPerOrigin(t.config)
+	p.addRowsWith(t, priorityStable, limit)
+	p.addRowsWith(t, priorityRecent, limit)
+}
+
+// addRowsWith adds the keys that recurred and have the given priority in the next interval.
+func (p *previous) addRowsWith(t *tables, priority slotPriority, limitPerOrigin usage) {
+	for i := range t.rows.byID {
+		row := &t.rows.byID[i]
+		if row.recurred && row.nextPriority == priority {
+			origin := p.recordOf(t, row.encoded.origin())
+			p.addRow(row, origin, limitPerOrigin)
 		}
 	}
 }
 
-// countRecurred counts the keys of each origin that were used at least twice in the interval.
-func (p *previous) countRecurred(t *tables) {
+// countRequested counts the keys of each origin that were used at least twice in the interval.
+func (p *previous) countRequested(t *tables) {
 	for i := range t.rows.byID {
 		row := &t.rows.byID[i]
 		if row.recurred {
-			o := p.recordOf(t, row.encoded.origin())
-			o.recurred.add(rowBytes(row.encoded))
+			origin := p.recordOf(t, row.encoded.origin())
+			origin.requested.add(rowBytes(row.encoded))
 		}
 	}
 }
 
-// addRow adds a key that recurred. The key keeps its row if its origin keeps less than the limit.
-func (p *previous) addRow(row *row, o *previousOrigin, limit usage) {
-	if !o.kept.isBelow(limit) {
+// addRow adds a key that recurred. The key keeps its row if the kept rows of its origin are below the limit.
+func (p *previous) addRow(row *row, o *previousOrigin, limitPerOrigin usage) {
+	if !o.kept.isBelow(limitPerOrigin) {
 		p.priorities[row.hash] = prioritySeen
 		return
 	}
@@ -155,10 +158,10 @@ func (p *previous) recordOf(t *tables, id OriginID) *previousOrigin {
 
 // limitPerOrigin returns the most rows and bytes that one origin can keep in the next interval.
 func (p *previous) limitPerOrigin(config *Config) usage {
-	var rows, bytes []int // of the keys that recurred, by origin
+	var rows, bytes []int // requested by each origin
 	for _, o := range p.origins {
-		rows = append(rows, o.recurred.rows)
-		bytes = append(bytes, o.recurred.bytes)
+		rows = append(rows, o.requested.rows)
+		bytes = append(bytes, o.requested.bytes)
 	}
 	return usage{
 		rows:  fairCap(rows, maxKept(config.MaxAggregates)),

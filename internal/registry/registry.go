@@ -18,11 +18,11 @@ type KeyEntry struct {
 
 // Admission is the result of admitting a key in one interval.
 type Admission struct {
-	ID                  KeyID
-	Hash                uint32   // determines the key's partition; the same in every interval
-	Collapsed           LabelSet // labels whose values were replaced by tracer_blocked_value; span.WholeKey if all were
-	Masked              LabelSet // labels whose values were replaced by a mask
-	ReplacedValuesRecur bool     // each value that was replaced has been used at least twice in this interval
+	ID                 KeyID
+	Hash               uint32   // determines the key's partition; the same in every interval
+	Collapsed          LabelSet // labels whose values were replaced by tracer_blocked_value; span.WholeKey if all were
+	Masked             LabelSet // labels whose values were replaced by a mask
+	ReplacedAtFirstUse bool     // a value was replaced that was not used before in this interval
 }
 
 // IsUnchanged reports whether the key has all of its labels as the client sent them.
@@ -56,7 +56,7 @@ type tables struct {
 	rowBudget    rowBudget
 	overflowRows map[overflowID]Admission // rows without labels
 	overflows    overflows
-	lostCounts   [kinds]uint64            // keys that lost a label, by kind of scope; tags are counted per tag key
+	lostCounts   [span.LabelCount]uint64  // keys that lost a label; tags are counted per tag key, see tagValues
 	masked       *[span.LabelCount]uint64 // keys with a masked label, in all intervals
 }
 
@@ -80,13 +80,13 @@ func (i *Intervals) newRegistry(config *Config) *Registry {
 // begin clears the tables for a new interval, given the state of the previous one.
 func (t *tables) begin(p *previous) {
 	t.previous = p
-	t.lostCounts = [kinds]uint64{}
+	t.lostCounts = [span.LabelCount]uint64{}
 	t.overflows = overflows{}
 	t.overflowRows = map[overflowID]Admission{}
 	t.origins = newOriginTable(t.config.MaxOrigins, p)
 	t.labels = newLabelTable()
 	t.rows = newRowTable()
-	t.rowBudget = newRowBudget(t.config.all(), p)
+	t.rowBudget = newRowBudget(t.config, p)
 }
 
 // AdmitOrigin returns the ID of an origin. It returns false if the origin is new and the interval
@@ -129,14 +129,16 @@ func (r *Registry) conflated(o span.Origin) span.Origin {
 // neither retains nor changes the key. A publisher must call it for the first two uses of a key in an
 // interval, so that the registry knows that the key recurs. It can reuse the result of the second call.
 func (r *Registry) Admit(origin OriginID, key *span.Key) Admission {
-	return r.admit(origin, key, 1)
+	const isCounted = false
+	return r.admit(origin, key, 1, isCounted)
 }
 
-// admit is Admit for the given number of spans with the key.
-func (r *Registry) admit(origin OriginID, key *span.Key, spans uint64) Admission {
+// admit is Admit for the given number of spans with the key. isCounted is true if an earlier call for the key has
+// counted it as one with replaced labels.
+func (r *Registry) admit(origin OriginID, key *span.Key, spans uint64, isCounted bool) Admission {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	admission := r.admitter.admit(origin, key, spans)
+	admission := r.admitter.admit(origin, key, spans, isCounted)
 	r.admitter.forgetTexts()
 	return admission
 }
@@ -157,21 +159,20 @@ func (t *tables) overflowRow(id OriginID, measure span.Measure) Admission {
 	if admission, hasRow := t.overflowRows[overflow]; hasRow {
 		return admission
 	}
-	key := overflowKey
+	key := keyWithoutLabels
 	key.Measure = measure
-	allLabels := setOf(span.WholeKey)
+	unlabelledRow := row{} // it has no encoded key, because rowTable.find need not find it
 	admission := Admission{
-		ID:        t.rows.appendRow(row{}, KeyEntry{Origin: id, Key: key}),
+		ID:        t.rows.appendRow(unlabelledRow, KeyEntry{Origin: id, Key: key}),
 		Hash:      uint32(t.origins.byID[id].hash),
-		Collapsed: allLabels,
+		Collapsed: setOf(span.WholeKey),
 	}
 	t.overflowRows[overflow] = admission
 	return admission
 }
 
-// overflowKey has every label collapsed, as in the tracers. Its three-valued and boolean labels
-// have the values of a span without them.
-var overflowKey = func() (k span.Key) {
+// keyWithoutLabels has tracer_blocked_value in every label, as in the tracers. TraceRoot and Synthetics are not set.
+var keyWithoutLabels = func() (k span.Key) {
 	for l := range span.EndOfTexts {
 		*k.Text(l) = span.Blocked
 	}
@@ -211,8 +212,10 @@ type Intervals struct {
 	registries [2]*Registry
 	filter     *filter
 	lostLabels lostLabels
-	overflow   *Overflow               // of the last interval with one; immutable
 	masked     [span.LabelCount]uint64 // keys with a masked label
+
+	overflow       *Overflow // of the last interval with one, without IsLast; immutable
+	isOverflowLast bool      // no later interval has ended
 }
 
 // NewIntervals returns Intervals whose first interval has begun.
@@ -230,13 +233,11 @@ func NewIntervals(config *Config) *Intervals {
 func (i *Intervals) Begin() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	ended := i.Registry()
-	endedState := ended.tables.snapshot()
+	ended, reused := &i.Registry().tables, &i.previousRegistry().tables
+	i.lostLabels.moveFrom(reused)
+	reused.begin(ended.snapshot())
 	i.filter.next()
-	i.number++
-	reused := i.Registry() // the one of the interval before ended, because there are two in alternation
-	i.lostLabels.moveFrom(&reused.tables)
-	reused.tables.begin(endedState)
+	i.number++ // makes the reused registry the current one
 }
 
 // Number returns the number of the current interval. Only the sealer calls it.
@@ -268,9 +269,9 @@ func (i *Intervals) Masked() map[string]uint64 {
 	return masked
 }
 
-// MostCollapsed returns the label whose values were replaced in the most keys since the last call, because it
-// has too many, and the number of these keys. For a tag, label consists of the name of the list and the tag
-// key. keys is 0 if no value was replaced.
+// MostCollapsed returns the label that was replaced in the most keys since the last call, and the number of these
+// keys. A label is replaced if it has too many different values. For a tag, label consists of the name of the list
+// and the tag key. keys is 0 if no label was replaced.
 func (i *Intervals) MostCollapsed() (label string, keys uint64) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -291,11 +292,11 @@ const maxLostLabels = 256
 
 // moveFrom adds the counts of an interval to c, and resets them in the interval.
 func (c lostLabels) moveFrom(t *tables) {
-	for kind, keys := range t.lostCounts {
-		name := scopeKind(kind).label().String()
+	for l, keys := range t.lostCounts {
+		name := span.Label(l).String()
 		c.add(name, name, keys)
 	}
-	t.lostCounts = [kinds]uint64{}
+	t.lostCounts = [span.LabelCount]uint64{}
 	for i := range t.labels.byID {
 		l := &t.labels.byID[i]
 		isTagKey := l.values != nil

@@ -12,20 +12,20 @@ import (
 // Layout of an encoded key, a list of numbers. Two keys are equal if and only if their encodings are.
 // After the texts follows each list of tags: its length, and the IDs of the tags in ascending order.
 const (
-	wordOrigin = iota
-	wordStatus
-	wordFacts
-	wordTexts
-	wordTags = wordTexts + int(span.FirstList)
+	indexOfOrigin = iota
+	indexOfStatus
+	indexOfEnums
+	indexOfTexts
+	indexOfTags = indexOfTexts + int(span.EndOfTexts)
 )
 
 // encodedKey is a key as a list of numbers, mostly IDs of labels.
 type encodedKey []uint32
 
-func (k encodedKey) origin() OriginID { return OriginID(k[wordOrigin]) }
-func (k encodedKey) status() labelID  { return k[wordStatus] }
-func (k encodedKey) facts() uint32    { return k[wordFacts] } // see span.Key.Facts
-func (k encodedKey) texts() []labelID { return k[wordTexts:wordTags] }
+func (k encodedKey) origin() OriginID { return OriginID(k[indexOfOrigin]) }
+func (k encodedKey) status() labelID  { return k[indexOfStatus] }
+func (k encodedKey) enums() uint32    { return k[indexOfEnums] }             // see span.Key.Enums
+func (k encodedKey) texts() []labelID { return k[indexOfTexts:indexOfTags] } // index is a span.Label
 
 // rowTable assigns IDs to the keys of one interval and finds them by their encoding.
 type rowTable struct {
@@ -56,9 +56,9 @@ func (t *rowTable) find(encoded encodedKey, hash uint64) (KeyID, bool) {
 	}
 }
 
-// add gives the next ID to a key that is not in the table yet, and returns the ID. hash is the hash of the
-// key. If the table has another key with the same hash, the new key is stored under the next free number,
-// where find looks for it.
+// add gives the next ID to a key that is not in the table yet, and returns the ID. hash is the hash of the key.
+// If t.ids already has this hash, because of another key, the new key is stored under hash+1, hash+2 and so on, as
+// find expects.
 func (t *rowTable) add(encoded encodedKey, hash uint64, history history, entry KeyEntry) KeyID {
 	id := t.appendRow(row{encoded: slices.Clone(encoded), hash: hash, history: history}, entry)
 	mapKey := hash
@@ -87,15 +87,13 @@ func (t *labelTable) keyOf(encoded encodedKey) (k span.Key) {
 	statusText := t.byID[encoded.status()].text
 	status, _ := strconv.ParseUint(statusText, 10, 32) // 0 if the text is empty
 	k.HTTPStatus = uint32(status)
-	k.SetFacts(encoded.facts())
+	k.SetEnums(encoded.enums())
 	for i, id := range encoded.texts() {
-		label := span.Label(i) // the first labels are single texts
+		label := span.Label(i)
 		*k.Text(label) = t.byID[id].text
 	}
-	label := span.FirstList // the others are lists of tags
-	for ids := range encoded.tagLists() {
-		*k.Tags(label) = t.sortedTexts(ids)
-		label++
+	for list, ids := range encoded.tagLists() {
+		*k.Tags(list) = t.sortedTexts(ids)
 	}
 	return k
 }
@@ -113,36 +111,35 @@ func (t *labelTable) sortedTexts(ids []labelID) []string {
 	return texts
 }
 
-// tagLists iterates over the lists of tags of an encoded key, in which each list follows its length.
-// The lists share memory with k.
-func (k encodedKey) tagLists() iter.Seq[[]labelID] {
-	return func(yield func(ids []labelID) bool) {
-		rest := k[wordTags:]
-		for len(rest) > 0 {
+// tagLists iterates over the lists of tags of an encoded key, in which each list follows its length. It returns
+// the label of each list, and the IDs of its tags. The lists share memory with k.
+func (k encodedKey) tagLists() iter.Seq2[span.Label, []labelID] {
+	return func(yield func(list span.Label, ids []labelID) bool) {
+		rest := k[indexOfTags:]
+		for list := span.FirstList; list < span.EndOfLists; list++ {
 			length := int(rest[0])
 			ids := rest[1 : 1+length]
 			rest = rest[1+length:]
-			if !yield(ids) {
+			if !yield(list, ids) {
 				return
 			}
 		}
 	}
 }
 
-// rowBytes returns the approximate memory of one key: the encoded key, the string headers of its tags, and its
-// entries in lists and maps.
+// rowBytes returns an upper estimate of the memory of one key: the encoded key, the string headers of its tags,
+// and its entries in lists and maps.
 func rowBytes(encoded encodedKey) int {
 	const (
 		numberBytes       = int(unsafe.Sizeof(encoded[0]))
 		stringHeaderBytes = int(unsafe.Sizeof(""))
-		entryBytes        = int(unsafe.Sizeof(row{}) + unsafe.Sizeof(KeyEntry{}))
-		listBytes         = entryBytes * 5 / 4 // the lists can have a quarter of spare capacity
-		mapBytes          = 2 * mapSlot        // one entry in this interval, one in the next
+		mapBytes          = 2 * mapEntryBytes // one entry in this interval, one in the next
 	)
-	maxTags := len(encoded) - wordTags // each tag is one number
-	tagBytes := maxTags * stringHeaderBytes
-	encodedBytes := len(encoded) * numberBytes * 9 / 8 // the allocator rounds sizes up
-	return listBytes + encodedBytes + tagBytes + mapBytes
+	tagsAndLengths := len(encoded) - indexOfTags // the lengths of the lists are counted like tags
+	tagBytes := tagsAndLengths * stringHeaderBytes
+	encodedBytes := len(encoded) * numberBytes * 9 / 8 // the allocator rounds sizes up by at most an eighth
+	entryBytes := listEntryBytes(unsafe.Sizeof(row{}) + unsafe.Sizeof(KeyEntry{}))
+	return entryBytes + encodedBytes + tagBytes + mapBytes
 }
 
 // usage is a number of rows, and the memory of their keys and labels.
@@ -169,18 +166,21 @@ type rowBudget struct {
 	limit       usage // for all origins, without the reserve
 	rows        budget
 	bytes       budget
-	fromReserve usage // taken from the reserve
-	origins     int   // origins of this interval, and those that keep rows of the previous one
+	reserve     usage
+	reserveUsed usage
+	origins     int // origins of this interval, and those that keep rows of the previous one
 }
 
-// newRowBudget returns the limits on the rows (one for each key) of a new interval and on their memory. A part of
-// both is reserved for keys that had a row in the previous interval and can keep it. Their origins are counted as
-// origins of the new interval from the start.
-func newRowBudget(limit usage, prev *previous) rowBudget {
+// newRowBudget returns the limits on the rows of a new interval, one for each key, and on their memory. A part of
+// both is for keys that keep their rows from the previous interval. An origin with such keys counts as an origin of
+// the new interval before it sends any span.
+func newRowBudget(config *Config, prev *previous) rowBudget {
+	limit := config.all()
 	b := rowBudget{
-		limit: limit,
-		rows:  newBudget(limit.rows, prev.keptRows),
-		bytes: newBudget(limit.bytes, prev.keptBytes),
+		limit:   limit,
+		rows:    newBudget(limit.rows, prev.keptRows),
+		bytes:   newBudget(limit.bytes, prev.keptBytes),
+		reserve: config.reserve(),
 	}
 	for _, o := range prev.origins {
 		keepsRows := o.kept.rows > 0
@@ -200,21 +200,19 @@ func (b *rowBudget) countOrigin(previous *previousOrigin) {
 	}
 }
 
-// rowSource is where a row comes from: a share of each shared budget, or the reserve.
+// rowSource states which limits a row counts against: a share of each budget that all origins use, or the reserve.
 type rowSource struct {
-	rows, bytes rowPriority // shares of rowBudget.rows and rowBudget.bytes; unused with fromReserve
+	rows, bytes *slots // nil with fromReserve
 	fromReserve bool
 }
 
-// findFreeRow returns where an origin can take the row, the counters, of a new key from: the rows and bytes that all
-// origins share or, if either is used up, the reserve for origins with few rows. It returns false if nothing
-// is left. Parts of the shared rows and bytes are reserved for keys with a higher priority, which were used in
-// the previous interval.
-func (b *rowBudget) findFreeRow(o *origin, priority rowPriority) (source rowSource, ok bool) {
-	rowShare, hasRows := b.rows.findFree(priority)
-	byteShare, hasBytes := b.bytes.findFree(priority)
-	if hasRows && hasBytes {
-		return rowSource{rows: rowShare, bytes: byteShare}, true
+// findFreeRow returns the limits that a row for a new key of an origin would count against. It prefers the budgets
+// that all origins share. If these have no free row or byte for keys with the given priority, an origin with few
+// rows can use the reserve. findFreeRow returns false if the key can get no row.
+func (b *rowBudget) findFreeRow(o *origin, priority slotPriority) (source rowSource, ok bool) {
+	rows, bytes := b.rows.findFree(priority), b.bytes.findFree(priority)
+	if rows != nil && bytes != nil {
+		return rowSource{rows: rows, bytes: bytes}, true
 	}
 	if b.mayUseReserve(o) {
 		return rowSource{fromReserve: true}, true
@@ -222,27 +220,29 @@ func (b *rowBudget) findFreeRow(o *origin, priority rowPriority) (source rowSour
 	return rowSource{}, false
 }
 
-// mayUseReserve reports whether an origin can take a row from the reserve, which is for origins with
-// less than an equal share of all rows. An origin takes at most a quarter of an equal share from the
-// reserve, and nothing if it is the only origin.
+// mayUseReserve reports whether an origin can take a row from the reserve. The reserve is for origins that have less
+// than their fair share of all rows. An origin can take at most a quarter of a fair share from it, and nothing if
+// it is the only origin.
 func (b *rowBudget) mayUseReserve(o *origin) bool {
-	hasOtherOrigins := b.origins > 1
-	equalShare := b.limit.dividedBy(b.origins)
-	hasFewRows := o.rows.isBelow(equalShare)
-	mayTakeMore := o.fromReserve.isBelow(equalShare.dividedBy(4))
-	isReserveLeft := b.fromReserve.isBelow(b.limit.dividedBy(4))
-	return hasOtherOrigins && hasFewRows && mayTakeMore && isReserveLeft
+	if b.origins <= 1 {
+		return false
+	}
+	fairShare := b.limit.dividedBy(b.origins)
+	maxFromReserve := fairShare.dividedBy(4)
+	return o.rows.isBelow(fairShare) &&
+		o.reserveRows.isBelow(maxFromReserve) &&
+		b.reserveUsed.isBelow(b.reserve)
 }
 
-// take counts a new row of an origin, and the memory of its key and labels in bytes, as taken from the given
-// source. The bytes can exceed the limit, because findFreeRow only checks that some are left.
+// take counts a new row of an origin against the limits that findFreeRow returned. bytes is the memory of the key
+// and of its new labels. It can exceed the limit, because findFreeRow only checks that some bytes are free.
 func (b *rowBudget) take(o *origin, source rowSource, bytes int) {
 	o.rows.add(bytes)
 	if source.fromReserve {
-		o.fromReserve.add(bytes)
-		b.fromReserve.add(bytes)
+		o.reserveRows.add(bytes)
+		b.reserveUsed.add(bytes)
 		return
 	}
-	b.rows.shares[source.rows].taken++
-	b.bytes.shares[source.bytes].taken += bytes
+	source.rows.taken++
+	source.bytes.taken += bytes
 }

@@ -9,7 +9,7 @@ func (k *Key) AppendCanonical(dst []byte) []byte {
 		dst = appendCounted(dst, *k.Text(l))
 	}
 	dst = binary.AppendUvarint(dst, uint64(k.HTTPStatus))
-	dst = binary.AppendUvarint(dst, uint64(k.Facts()))
+	dst = binary.AppendUvarint(dst, uint64(k.Enums()))
 	for l := FirstList; l < EndOfLists; l++ {
 		tags := *k.Tags(l)
 		dst = binary.AppendUvarint(dst, uint64(len(tags)))

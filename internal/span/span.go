@@ -51,7 +51,7 @@ func (k *Key) Clear() {
 	*k = Key{PeerTags: peers[:0], AdditionalTags: additional[:0]}
 }
 
-// Layout of the number that Facts returns.
+// Layout of the number that Enums returns.
 const (
 	syntheticsBit  = 1
 	traceRootShift = 1
@@ -59,20 +59,20 @@ const (
 	measureShift   = 3
 )
 
-// Facts encodes TraceRoot, Synthetics and Measure in one number. SetFacts decodes them.
-func (k *Key) Facts() uint32 {
-	facts := uint32(k.Measure)<<measureShift | uint32(k.TraceRoot)<<traceRootShift
+// Enums encodes TraceRoot, Synthetics and Measure in one number. SetEnums decodes them.
+func (k *Key) Enums() uint32 {
+	enums := uint32(k.Measure)<<measureShift | uint32(k.TraceRoot)<<traceRootShift
 	if k.Synthetics {
-		facts |= syntheticsBit
+		enums |= syntheticsBit
 	}
-	return facts
+	return enums
 }
 
-// SetFacts sets TraceRoot, Synthetics and Measure from a number that Facts returned.
-func (k *Key) SetFacts(facts uint32) {
-	k.TraceRoot = TraceRoot(facts >> traceRootShift & traceRootMask)
-	k.Synthetics = facts&syntheticsBit != 0
-	k.Measure = Measure(facts >> measureShift)
+// SetEnums sets TraceRoot, Synthetics and Measure from a number that Enums returned.
+func (k *Key) SetEnums(enums uint32) {
+	k.TraceRoot = TraceRoot(enums >> traceRootShift & traceRootMask)
+	k.Synthetics = enums&syntheticsBit != 0
+	k.Measure = Measure(enums >> measureShift)
 }
 
 // TraceRoot states whether a span is the root of its trace, or that this is unknown. The values are those

@@ -42,21 +42,23 @@ func (d *Distinct) Estimate() int {
 	for _, rank := range d.registers {
 		counts[rank]++
 	}
-	sum := 0.0 // the sum of counts[rank] / 2^rank
-	for rank := maxRank; rank >= 1; rank-- {
-		sum = (sum + counts[rank]) / 2
-	}
 	emptyShare := counts[0] / registerCount
-	sum += registerCount * sigma(emptyShare)
+	sum := registerCount * emptySummand(emptyShare)
+	for rank := 1; rank <= maxRank; rank++ {
+		sum += math.Ldexp(counts[rank], -rank) // counts[rank] / 2^rank
+	}
 	const alpha = 1 / (2 * math.Ln2) // the paper's limit for many registers
 	estimate := alpha * registerCount * registerCount / sum
 	return int(math.Round(estimate))
 }
 
-// sigma returns the contribution of empty registers to the sum in Estimate, given their share of all
-// registers. It is the limit of the series x + 1*x^2 + 2*x^4 + 4*x^8 + ..., and infinite if all registers
-// are empty.
-func sigma(share float64) float64 {
+// emptySummand returns the function σ of the paper, the part of the sum in Estimate that is due to empty registers.
+// share is their share of all registers. The result is the limit of the series
+//
+//	share + 1*share^2 + 2*share^4 + 4*share^8 + ...
+//
+// which is infinite if all registers are empty.
+func emptySummand(share float64) float64 {
 	if share == 1 {
 		return math.Inf(1)
 	}
@@ -66,7 +68,7 @@ func sigma(share float64) float64 {
 		previous := sum
 		sum += power * factor
 		if sum == previous {
-			return sum
+			return sum // further terms are too small to change it
 		}
 		factor *= 2
 	}

@@ -49,8 +49,8 @@ func (f *Frequent) Add(hash uint64, text string, uses uint64) {
 	}
 }
 
-// replaceRarest replaces the candidate with the fewest uses by another value. Earlier uses of the other
-// value are unknown, but they are at most as many as those of the replaced candidate.
+// replaceRarest replaces the candidate with the fewest uses by a new value. The new value may have had earlier uses
+// that were not observed, but at most as many as the replaced candidate had. They are added as its overcount.
 func (f *Frequent) replaceRarest(hash uint64, text string, uses uint64) {
 	rarest := 0
 	for i := range f.candidates {
