@@ -67,22 +67,26 @@ func readPartialSuccess(a *post.Answer, p *export.Payload, isCompressed bool) {
 // rejected.
 func maxRejectedSpans(p *export.Payload, rejectedPoints uint64, isCompressed bool) uint64 {
 	if p.HasRunningTotals() {
-		return sumOfLargest(slices.Clone(p.Undelivered), rejectedPoints)
+		spansBySeries := slices.Clone(p.Undelivered)
+		return sumOfLargest(spansBySeries, rejectedPoints)
 	}
 	request := p.Body
 	if isCompressed {
 		request = decompress(request)
 	}
-	const atLeast = 1 // because maxSpansInPoints returns 0 for points without a histogram
-	spans := max(maxSpansInPoints(request, rejectedPoints), atLeast)
+	spans := maxSpansInPoints(request, rejectedPoints)
+	hasNoHistograms := spans == 0
+	if hasNoHistograms {
+		spans = 1 // there is at least one rejected point, which counts at least one span
+	}
 	return min(spans, p.Spans)
 }
 
-// maxSpansInPoints returns the number of spans in the n data points of a request with the most spans. It reads only
+// maxSpansInPoints returns the maximum number of spans that n data points of a request count together. It reads only
 // histograms, because the points of the calls metric count the same spans.
 func maxSpansInPoints(request []byte, n uint64) uint64 {
 	var counts []uint64
-	for _, kind := range [...]protolite.Number{fieldMetricHistogram, fieldMetricExplicit} {
+	for _, kind := range [...]protolite.Number{fieldMetricExponential, fieldMetricHistogram} {
 		encodedPoints := protolite.Messages(
 			request, fieldResourceMetrics, fieldScopeMetrics, fieldMetrics, kind, fieldPoints)
 		for point := range encodedPoints {

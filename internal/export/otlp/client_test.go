@@ -13,7 +13,7 @@ import (
 
 func TestRequest_FollowsSpecification(t *testing.T) {
 	r := started(t, nil)
-	headers, err := parseHeaders("", "Api-Key=s%20ecret,host=metrics.example")
+	headers, err := parseHeaders("Api-Key=s%20ecret,host=metrics.example")
 	if err != nil {
 		t.Fatal(err)
 	}

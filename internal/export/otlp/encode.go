@@ -71,7 +71,7 @@ func (e *deltaEncoder) encode(c *export.Cycle, emit func(*request)) export.Encod
 }
 
 // encodeSeries adds the points of a series to the current request, or to a new one if the current one is full.
-// If the points do not even fit in an empty request, it adds none, and counts their spans and values in encoded.
+// If the points do not even fit in an empty request, it discards them, and counts their spans and values in encoded.
 func (e *deltaEncoder) encodeSeries(c *export.Cycle, series points.Group, encoded *export.Encoded) {
 	w := e.writer
 	start := w.window.start
@@ -100,7 +100,9 @@ type totalsEncoder struct {
 func (e *totalsEncoder) encode(c *export.Cycle, emit func(*request)) export.Encoded {
 	e.begin(c, emit)
 	w := e.writer
-	encoded := export.Encoded{Unencodable: e.totals.AddCycle(c, int64(w.window.start), int64(w.window.end))}
+	period := w.window // of the cycle, set by begin
+	lostSpans := e.totals.AddCycle(c, int64(period.start), int64(period.end))
+	encoded := export.Encoded{Unencodable: lostSpans}
 	for resource := range rotated(e.totals.Resources()) {
 		w.beginResource([]byte(resource.Encoded))
 		for series := range rotated(resource.Series) {
@@ -124,16 +126,22 @@ func (e *totalsEncoder) encodeSeries(s *totals.Series, encoded *export.Encoded) 
 	}
 	w.writePoint(&point, uint64(s.Start))
 	fits := w.endSeries()
-	isMeasure := e.reader.Metrics()[s.Metric].IsMeasure
-	switch {
-	case !fits && isMeasure:
-		encoded.UnencodableValues += e.totals.Abandon(s)
-	case !fits:
-		encoded.Unencodable += e.totals.Abandon(s)
-	case !isMeasure: // values count as delivered only together with all spans of their cycle
-		if undelivered := e.totals.Undelivered(s); undelivered > 0 {
-			w.request.undelivered = append(w.request.undelivered, undelivered)
+	countsValues := e.reader.Metrics()[s.Metric].IsMeasure // instead of spans
+	if !fits {
+		lost := e.totals.Abandon(s)
+		if countsValues {
+			encoded.UnencodableValues += lost
+		} else {
+			encoded.Unencodable += lost
 		}
+		return
+	}
+	if countsValues {
+		return // values need no count in the request: they are delivered when all spans of their cycle are
+	}
+	undelivered := e.totals.Undelivered(s)
+	if undelivered > 0 {
+		w.request.undelivered = append(w.request.undelivered, undelivered)
 	}
 }
 

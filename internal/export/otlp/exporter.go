@@ -87,16 +87,25 @@ func (x *Exporter) LimitTotals(limits totals.Limits) {
 // Describe returns the description of the destination for package export. Payloads are sent in
 // order, because receivers reject or ignore points that are older than the last ones.
 func (x *Exporter) Describe() export.Exporter {
+	isCumulative := x.config.Temporality == Cumulative
+	hasGraph := x.config.Graph != nil
 	d := export.Exporter{
-		Name: "otlp", URL: x.config.Endpoint.String(), Push: x,
-		InOrder: true, Cumulative: x.config.Temporality == Cumulative,
-		Bounds: x.bounds, Metrics: x.metrics, HasValues: len(x.config.Measures) > 0, Watch: x.watch,
+		Name:          "otlp",
+		URL:           x.config.Endpoint.String(),
+		Push:          x,
+		InOrder:       true,
+		Cumulative:    isCumulative,
+		Bounds:        x.bounds,
+		Metrics:       x.metrics,
+		HasValues:     len(x.config.Measures) > 0,
 		HasObjectives: len(x.config.Objectives) > 0,
+		Watch:         x.watch,
 	}
-	if x.config.Graph != nil {
+	if hasGraph {
 		d.GraphMemory = x.graphMemory
 	}
-	if d.Cumulative || x.config.Graph != nil {
+	hasTotals := isCumulative || hasGraph // the metrics of the service graph are always cumulative
+	if hasTotals {
 		d.LimitTotals = x.LimitTotals
 	}
 	return d

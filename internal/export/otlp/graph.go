@@ -68,9 +68,9 @@ func (g *graphEncoder) addCycle(c *export.Cycle) {
 	g.edges.AddCycle(&cycle, start, end)
 }
 
-// encodeEdge writes the totals of an edge as two series: the number of all calls, and the number of failed calls,
-// each with the durations. Both always fit in a request, because an edge is much shorter than
-// export.MinPayloadBytes.
+// encodeEdge writes the totals of an edge as two series: the number of all calls, and the number of failed calls. Both
+// contain the durations of all calls, under different names, because Grafana queries both names. Both always fit in a
+// request, because an edge is much shorter than export.MinPayloadBytes.
 func (g *graphEncoder) encodeEdge(edge *totals.Series) {
 	point := points.Point{
 		Attributes: []byte(edge.Attributes), Calls: edge.Calls, Seconds: edge.Seconds,
@@ -80,7 +80,7 @@ func (g *graphEncoder) encodeEdge(edge *totals.Series) {
 	g.calls.writePoint(&point, start)
 	g.calls.endSeries()
 
-	point.Calls = edge.Errors // not the durations: Grafana queries those of all calls by a second name, too
+	point.Calls = edge.Errors // point.Durations remains that of all calls
 	g.failures.writePoint(&point, start)
 	g.failures.endSeries()
 }

@@ -32,14 +32,15 @@ func newObjectives(c *Config, w *writer) objectives {
 	return o
 }
 
-// encode adds the counts of a cycle, and writes the totals. They always fit in a request, because they are much shorter
-// than export.MinPayloadBytes.
+// encode adds the counts of a cycle to the totals, and writes all totals: for each objective, a series with two points.
+// A series always fits in a request, because it is much shorter than export.MinPayloadBytes.
 func (o *objectives) encode(c *export.Cycle, w *writer) {
 	if len(o.totals) == 0 {
 		return
 	}
 	o.totals.Add(c.Objectives)
-	if o.start == 0 {
+	isFirstCycle := o.start == 0
+	if isFirstCycle {
 		o.start = w.window.start
 	}
 	w.beginResource(o.resource)

@@ -31,8 +31,8 @@ const (
 	fieldMetricDescription = 2
 	fieldMetricUnit        = 3
 	fieldMetricSum         = 7
-	fieldMetricExplicit    = 9  // a Histogram, whose buckets have explicit bounds
-	fieldMetricHistogram   = 10 // an ExponentialHistogram
+	fieldMetricHistogram   = 9  // with explicit bounds of buckets
+	fieldMetricExponential = 10 // an ExponentialHistogram
 
 	fieldPoints      = 1 // of Sum and of both kinds of histograms
 	fieldTemporality = 2
@@ -164,7 +164,9 @@ func (m *metric) appendExemplar(b []byte, field protolite.Number, x exemplars.Ex
 	if x.Span == 0 { // there is no exemplar
 		return b
 	}
-	value := sketch.Truncate(x.Duration) / (1e9 / m.unitsPerValue)
+	const nanosPerSecond = 1e9
+	nanosPerUnit := nanosPerSecond / m.unitsPerValue // the unit is a second or a millisecond
+	value := sketch.Truncate(x.Duration) / nanosPerUnit
 	b = protolite.AppendHead(b, field, exemplarSize)
 	b = protolite.AppendFixed64(b, fieldExemplarTime, uint64(x.End))
 	b = protolite.AppendHead(b, fieldExemplarSpanID, spanIDSize)

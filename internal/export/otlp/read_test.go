@@ -98,12 +98,12 @@ func readOneMetric(t testing.TB, message []byte) (name string, m readMetric) {
 			name = string(f.Bytes)
 		case fieldMetricUnit:
 			m.Unit = string(f.Bytes)
-		case fieldMetricSum, fieldMetricHistogram, fieldMetricExplicit:
+		case fieldMetricSum, fieldMetricExponential, fieldMetricHistogram:
 			attributes, of := protowire.Number(fieldNumberAttributes), f.Bytes
 			switch f.Number {
-			case fieldMetricHistogram:
+			case fieldMetricExponential:
 				attributes = fieldPointAttributes
-			case fieldMetricExplicit:
+			case fieldMetricHistogram:
 				attributes = fieldExplicitAttributes
 			}
 			for f := range protolite.Fields(of) {

@@ -43,9 +43,9 @@ type metricPair struct{ calls, durations metric }
 // metric is a metric of a resource.
 type metric struct {
 	name          string
-	head          []byte           // encoded name and unit
+	head          []byte           // encoded fields before the points, such as name and unit
 	dataField     protolite.Number // number of the field with the points, which depends on the type of the metric
-	dataTail      []byte           // encoded fields that follow the points
+	dataTail      []byte           // encoded fields after the points, such as temporality
 	bounds        []float64        // of explicit buckets, as sent; nil for exponential buckets and counters
 	isOfSpans     bool             // the values are durations of spans in seconds, not values of a measure
 	unitsPerValue float64          // 1000 for durations that are sent in milliseconds, otherwise 1
@@ -93,13 +93,14 @@ func newCounter(name string, temporality uint64) metric {
 // newHistogram returns the metric for the durations of m: a histogram with explicit buckets if m has bounds, and
 // otherwise an exponential one.
 func newHistogram(m *points.Metric, temporality uint64) metric {
-	dataField := protolite.Number(fieldMetricHistogram)
+	dataField := protolite.Number(fieldMetricExponential)
 	if m.Bounds != nil {
-		dataField = fieldMetricExplicit
+		dataField = fieldMetricHistogram
 	}
+	name := m.Durations
 	return metric{
-		name:      m.Durations,
-		head:      histogramHead(m, cmp.Or(m.Unit, seconds)),
+		name:      name,
+		head:      histogramHead(name, m.Help, cmp.Or(m.Unit, seconds)),
 		dataField: dataField,
 		dataTail:  protolite.AppendVarint(nil, fieldTemporality, temporality),
 		bounds:    m.Bounds,
@@ -108,8 +109,8 @@ func newHistogram(m *points.Metric, temporality uint64) metric {
 	}
 }
 
-// useMilliseconds changes the unit of explicit buckets, sums and exemplars of spans from seconds to milliseconds. Values
-// of measures keep their unit, because users and conventions name it.
+// useMilliseconds changes the unit of durations of spans from seconds to milliseconds: in the bounds of buckets, in sums
+// and in exemplars. It does not change measures, because their units are configured, or defined by conventions.
 func (w *writer) useMilliseconds() {
 	for i := range w.metrics {
 		durations := &w.metrics[i].durations
@@ -117,7 +118,7 @@ func (w *writer) useMilliseconds() {
 			continue
 		}
 		durations.unitsPerValue = 1000
-		durations.head = histogramHead(&points.Metric{Durations: durations.name}, "ms")
+		durations.head = histogramHead(durations.name, "", "ms")
 		durations.bounds = inMilliseconds(durations.bounds)
 	}
 }
@@ -136,11 +137,11 @@ func inMilliseconds(bounds []float64) []float64 {
 // seconds is the unit of durations.
 const seconds = "s"
 
-// histogramHead returns the name, the description and the unit of the durations of m.
-func histogramHead(m *points.Metric, unit string) []byte {
-	head := protolite.AppendBytes(nil, fieldMetricName, m.Durations)
-	if m.Help != "" {
-		head = protolite.AppendBytes(head, fieldMetricDescription, m.Help)
+// histogramHead encodes the name, the description and the unit of a histogram.
+func histogramHead(name, description, unit string) []byte {
+	head := protolite.AppendBytes(nil, fieldMetricName, name)
+	if description != "" {
+		head = protolite.AppendBytes(head, fieldMetricDescription, description)
 	}
 	return protolite.AppendBytes(head, fieldMetricUnit, unit)
 }
@@ -158,9 +159,9 @@ func (w *writer) beginResource(resource []byte) {
 	w.resource = resource
 }
 
-// writePoint appends p to the current series of its metric for calls and of that for durations, as data points for
-// the period from start to the end of w.window. It omits the durations if p contains none, and the number of calls if
-// includesCalls returns false.
+// writePoint encodes p as two data points, one for calls and one for durations, and appends each to the current series
+// of its metric. The data points cover the period from start to the end of w.window. writePoint omits the durations if
+// p contains none, and the number of calls if includesCalls returns false.
 func (w *writer) writePoint(p *points.Point, start uint64) {
 	period := window{start, w.window.end}
 	pair := &w.metrics[p.Metric]
@@ -197,7 +198,7 @@ func (m *metric) appendHistogram(b []byte, p *points.Point, period window) []byt
 // and discards the points, if they do not fit in an empty request.
 func (w *writer) endSeries() (fits bool) {
 	fits = w.addSeries()
-	if !fits && w.hasSeries {
+	if !fits && w.hasSeries { // otherwise the request is empty already
 		w.endRequest()
 		fits = w.addSeries() // to an empty request
 	}
@@ -290,8 +291,11 @@ func (w *writer) scopeMetricsSize() (size int) {
 
 // messageSize returns the length of the encoded Metric message, without the tag and the length that precede it.
 func (m *metric) messageSize() int {
-	return len(m.head) + protolite.FieldSize(len(m.points)+len(m.dataTail))
+	return len(m.head) + protolite.FieldSize(m.dataSize())
 }
+
+// dataSize returns the length of the encoded Sum or histogram, the message with the points inside the Metric message.
+func (m *metric) dataSize() int { return len(m.points) + len(m.dataTail) }
 
 // movePoints appends the metric and its points to body, and removes the points from m. It returns the extended
 // body, or the same body if m has no points.
@@ -301,7 +305,7 @@ func (m *metric) movePoints(body []byte) []byte {
 	}
 	body = protolite.AppendHead(body, fieldMetrics, m.messageSize())
 	body = append(body, m.head...)
-	body = protolite.AppendHead(body, m.dataField, len(m.points)+len(m.dataTail))
+	body = protolite.AppendHead(body, m.dataField, m.dataSize())
 	body = append(body, m.points...)
 	body = append(body, m.dataTail...)
 	m.points = m.points[:0]

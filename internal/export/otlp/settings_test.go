@@ -140,7 +140,7 @@ func TestSettings_UnusableVariablesAreNamed(t *testing.T) {
 }
 
 func TestHeaders_FollowSpecification(t *testing.T) {
-	h, err := parseHeaders("", " api-key = value%3D%2C , ,x-scope= a b ")
+	h, err := parseHeaders(" api-key = value%3D%2C , ,x-scope= a b ")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestHeaders_FollowSpecification(t *testing.T) {
 		"novalue", "=x", "a b=c", "a=%zz", "a=%0Ab", "a=%7f", "Content-Type=x",
 		"expect=x", "a:b=c",
 	} {
-		if _, err := parseHeaders("", text); err == nil {
+		if _, err := parseHeaders(text); err == nil {
 			t.Errorf("%q was accepted", text)
 		}
 	}
@@ -159,7 +159,7 @@ func TestHeaders_FollowSpecification(t *testing.T) {
 
 // Headers are secret: no formatting of the settings and no error contains them.
 func TestHeaders_AreSecret(t *testing.T) {
-	h, err := parseHeaders("", "authorization=Bearer%20hunter2")
+	h, err := parseHeaders("authorization=Bearer%20hunter2")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func TestHeaders_AreSecret(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"a=hunter2%0A", "bad name=hunter2", "content-type=hunter2", "hunter2"} {
-		if _, err := parseHeaders("", text); err == nil || strings.Contains(err.Error(), "hunter2") {
+		if _, err := parseHeaders(text); err == nil || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

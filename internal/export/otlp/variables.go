@@ -79,13 +79,13 @@ func (e *environment) lookup(variables ...string) (variable, value string) {
 // stores the parsed value in *target. If the value is invalid, it adds an error to e.errs, and leaves *target unchanged.
 // If no variable is set, it returns "".
 func readSetting[T any](
-	e *environment, target *T, variables []string, parse func(variable, text string) (T, error),
+	e *environment, target *T, variables []string, parse func(text string) (T, error),
 ) (variable string) {
 	variable, text := e.lookup(variables...)
 	if variable == "" {
 		return ""
 	}
-	value, err := parse(variable, text)
+	value, err := parse(text)
 	if err != nil {
 		e.errs = errors.Join(e.errs, fmt.Errorf("read %s: %w", variable, err))
 		return variable
@@ -100,7 +100,10 @@ func readSetting[T any](
 func ReadVariables(getenv func(string) string) (Variables, error) {
 	var v Variables
 	e := &environment{getenv: getenv}
-	v.From = readSetting(e, &v.Endpoint, variablesFor("ENDPOINT"), endpointOf)
+	v.From = readSetting(e, &v.Endpoint, []string{metricsPrefix + "ENDPOINT"}, parseMetricsEndpoint)
+	if v.From == "" {
+		v.From = readSetting(e, &v.Endpoint, []string{generalPrefix + "ENDPOINT"}, parseBaseEndpoint)
+	}
 	readSetting(e, &v.Headers, variablesFor("HEADERS"), parseHeaders)
 	readSetting(e, &v.Timeout, variablesFor("TIMEOUT"), parseTimeout)
 	readSetting(e, &v.Compress, variablesFor("COMPRESSION"), parseCompression)
@@ -141,27 +144,34 @@ func ParseEndpoint(text string) (endpoint.URL, error) {
 	return e, err
 }
 
-// endpointOf parses the value of an OpenTelemetry variable for an endpoint, and returns the URL for metrics. The
-// variable for metrics contains this URL. The general variable contains a base URL, to which endpointOf adds
-// /v1/metrics. It also adds this path to a Unix socket, whose URL contains only the path of the socket.
-func endpointOf(variable, text string) (endpoint.URL, error) {
+// parseBaseEndpoint parses a base URL for all signals, and returns the URL for metrics below it.
+func parseBaseEndpoint(text string) (endpoint.URL, error) {
 	e, err := endpoints.Parse(text)
 	if err != nil {
 		return endpoint.URL{}, err
 	}
-	isBase := !strings.HasPrefix(variable, metricsPrefix)
+	return e.Below(metricsPath), nil
+}
+
+// parseMetricsEndpoint parses a URL for metrics. According to OpenTelemetry's specification, a URL without a path has
+// the path "/". The URL of a Unix socket contains only the path of the socket, so its HTTP path is /v1/metrics.
+func parseMetricsEndpoint(text string) (endpoint.URL, error) {
+	e, err := endpoints.Parse(text)
+	if err != nil {
+		return endpoint.URL{}, err
+	}
 	switch {
-	case isBase || e.Network == "unix":
+	case e.Network == "unix":
 		return e.Below(metricsPath), nil
 	case e.Path() == "":
-		return e.Below("/"), nil // an empty path means the root
+		return e.Below("/"), nil
 	}
 	return e, nil
 }
 
 // parseTimeout parses a number of milliseconds. It returns an error if the number is not positive, or more than
 // longestTimeout.
-func parseTimeout(_, text string) (time.Duration, error) {
+func parseTimeout(text string) (time.Duration, error) {
 	limit := longestTimeout.Milliseconds()
 	milliseconds, err := strconv.ParseInt(text, 10, 64)
 	isInRange := 0 < milliseconds && milliseconds <= limit
@@ -171,7 +181,7 @@ func parseTimeout(_, text string) (time.Duration, error) {
 	return time.Duration(milliseconds) * time.Millisecond, nil
 }
 
-func parseCompression(_, text string) (gzip bool, err error) {
+func parseCompression(text string) (gzip bool, err error) {
 	if text != "gzip" && text != "none" {
 		err = fmt.Errorf("%q is neither gzip nor none", text)
 	}
@@ -222,7 +232,7 @@ const (
 
 // parsePreference parses a temporality preference of OpenTelemetry, ignoring case. The preference "lowmemory"
 // results in Delta, because it means delta for counters and histograms.
-func parsePreference(_, text string) (Temporality, error) {
+func parsePreference(text string) (Temporality, error) {
 	switch strings.ToLower(text) {
 	case "cumulative":
 		return Cumulative, nil
@@ -243,7 +253,7 @@ var ownHeaders = []string{
 
 // parseHeaders parses a comma-separated list of name=value pairs, whose values are percent-encoded. The error
 // describes each invalid pair, without its value, which can be secret.
-func parseHeaders(_, text string) (Headers, error) {
+func parseHeaders(text string) (Headers, error) {
 	all := http.Header{}
 	var errs error
 	for i, pair := range strings.Split(text, ",") {
