@@ -73,8 +73,8 @@ func (a Answers) readAnswer(name string, resp *http.Response, limit int64, now t
 	return answer
 }
 
-// setFailure sets the fields of a response with an error code: the outcome, the message in the body, an error with
-// this message, and the delay before a retry, if the response contains one. name is the name of the destination.
+// setFailure sets the fields of a response with an error code: its outcome, its message and an error with the message.
+// If the response contains a delay before a retry, it also sets this delay. name is the name of the destination.
 func (a *Answer) setFailure(meaning Meaning, name string, now time.Time) {
 	message, retryDelay := readError(a.Header, a.Body)
 	a.Message = truncate(message)

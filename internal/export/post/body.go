@@ -100,7 +100,8 @@ type watchedConn struct {
 // a write fails before that.
 func (c *watchedConn) Write(p []byte) (int, error) {
 	b := c.body.Load()
-	isLastWrite := b != nil && b.isFullyRead.Load() // net/http has read the whole body, and now writes its end
+	// net/http reads a part of the body before it writes this part. So after the last read, it writes the end.
+	isLastWrite := b != nil && b.isFullyRead.Load()
 	n, err := c.Conn.Write(p)
 	switch {
 	case err == nil && isLastWrite:

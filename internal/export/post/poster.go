@@ -134,14 +134,14 @@ var (
 func (p *Poster) Post(ctx context.Context, header http.Header, content []byte) Answer {
 	answer, isModeUnsupported := p.postOnce(ctx, header, content)
 	if isModeUnsupported {
-		answer, _ = p.postOnce(ctx, header, content)
+		answer, _ = p.postOnce(ctx, header, content) // in another mode, to which the first call has changed p.mode
 	}
 	return answer
 }
 
 // postOnce sends a body in one request. The current mode determines whether the body is sent immediately, or only
-// when the destination requests it. isModeUnsupported is true if the destination does not support this mode. The
-// body has then certainly not arrived, so the caller can retry.
+// when the destination requests it after the header Expect: 100-continue. isModeUnsupported is true if the destination
+// seems not to support that header. The body has then certainly not arrived, so the caller can retry.
 func (p *Poster) postOnce(
 	ctx context.Context, header http.Header, content []byte,
 ) (answer Answer, isModeUnsupported bool) {
@@ -158,9 +158,9 @@ func (p *Poster) postOnce(
 	return answer, wasNotRequested || wasExpectRejected
 }
 
-// waitForMode returns how to send a body: only when the destination requests it after the header Expect: 100-continue
-// (whenRequested), or immediately. If that is unknown (probeFirst), it probes the destination, or waits until a
-// concurrent call has done so. It returns an error if the probe fails or ctx ends.
+// waitForMode returns the mode for sending a body: whenRequested or immediate. If the current mode is probeFirst, it
+// probes the destination, or waits until a concurrent call has done so. It returns an error if the probe fails or ctx
+// ends.
 func (p *Poster) waitForMode(ctx context.Context) (expectMode, error) {
 	if mode := p.currentMode(); mode != probeFirst {
 		return mode, nil
@@ -181,9 +181,10 @@ func (p *Poster) waitForMode(ctx context.Context) (expectMode, error) {
 // currentMode returns the mode that all requests share.
 func (p *Poster) currentMode() expectMode { return expectMode(p.mode.Load()) }
 
-// changeMode changes the mode to the given one. It does nothing if the mode is not from any more, because another
-// request has changed it.
-func (p *Poster) changeMode(from, to expectMode) { p.mode.CompareAndSwap(int32(from), int32(to)) }
+// replaceMode replaces the mode used by a request. It does nothing if another request has replaced this mode since.
+func (p *Poster) replaceMode(used, replacement expectMode) {
+	p.mode.CompareAndSwap(int32(used), int32(replacement))
+}
 
 // send makes one request with a body, and changes the mode according to the result. Unless the mode is
 // immediate, the request has the header Expect: 100-continue, and is canceled if the destination does not
@@ -216,24 +217,25 @@ func (p *Poster) send(ctx context.Context, header http.Header, content []byte, m
 	answer.Sent = req.Header
 	if expectsContinue && answer.Code == http.StatusExpectationFailed {
 		answer.Outcome = export.OutcomeNotYet
-		p.changeMode(mode, immediate)
+		p.replaceMode(mode, immediate)
 	}
 	return answer
 }
 
-// answerWithoutResponse returns the result of a request that failed with err before a response. If the request had a
-// connection, the mode becomes probeFirst: the destination is tested before the next payload is sent.
+// answerWithoutResponse returns the result of a request that used the given mode and failed with err before a response.
+// If the request had a connection, the next request must probe the destination first.
 func (p *Poster) answerWithoutResponse(b *body, err error, mode expectMode) Answer {
 	if b.hasConnection() {
-		p.changeMode(mode, probeFirst)
+		p.replaceMode(mode, probeFirst)
 	}
 	switch {
-	case b.wasWithdrawn(): // the destination did not request the body in time
+	case b.wasWithdrawn(): // nothing was sent, because the destination did not request the body in time
 		return failedAnswer(export.OutcomeNotYet, p.noResponse("send payload to", errNotRequested))
-	case b.mayHaveArrived():
+	case b.mayHaveArrived(): // the whole body was sent
 		return failedAnswer(export.OutcomeUnknown, fmt.Errorf("%w: %w", errNoResponse, err))
+	default: // the end of the body was not sent
+		return failedAnswer(export.OutcomeNotYet, p.noResponse("send payload to", err))
 	}
-	return failedAnswer(export.OutcomeNotYet, p.noResponse("send payload to", err))
 }
 
 // continueTimeout returns how long to wait until the destination requests a body with status 100. If it has
@@ -277,7 +279,7 @@ func (p *Poster) Get(ctx context.Context, path string, limit int64) Answer {
 	if err != nil {
 		return failedAnswer(export.OutcomeRefused, err)
 	}
-	resp, err := p.lenientTransport.RoundTrip(req) // without a body, p.strictTransport would do the same
+	resp, err := p.lenientTransport.RoundTrip(req) // the two transports differ only for requests with a body
 	if err != nil {
 		return failedAnswer(export.OutcomeNotYet, err)
 	}
