@@ -84,22 +84,21 @@ func (d *discovery) watch(ctx context.Context, link *export.Link) {
 	}
 }
 
-// waitForNextRead returns when the agent's /info should be read again, or when ctx ends. If the agent accepts
-// statistics, waitForReason determines when that is. Otherwise it is after discoveryPause, because reading /info
-// immediately would only confirm this.
+// waitForNextRead returns when the agent's /info should be read again, or when ctx ends. While the agent accepts
+// statistics, there must be a reason to read it. Otherwise the next read is after discoveryPause.
 func (d *discovery) waitForNextRead(ctx context.Context, link *export.Link, lastReadOK bool) {
 	if d.acceptsStatistics() {
-		d.waitForReason(ctx, link, lastReadOK)
+		d.waitForReasonToRead(ctx, link, lastReadOK)
 	}
-	hasRejected := !d.acceptsStatistics() // before the call, or during waitForReason
-	if hasRejected {
+	// The agent can have refused statistics during the wait. An immediate read of /info would only confirm that.
+	if !d.acceptsStatistics() {
 		sleep(ctx, discoveryPause)
 	}
 }
 
-// waitForReason returns when a payload gets no response, when requestRead is called, or when ctx ends. If the last
+// waitForReasonToRead returns when a payload gets no response, when requestRead is called, or when ctx ends. If the last
 // read of /info has failed (lastReadOK is false), it returns after discoveryPause at the latest.
-func (d *discovery) waitForReason(ctx context.Context, link *export.Link, lastReadOK bool) {
+func (d *discovery) waitForReasonToRead(ctx context.Context, link *export.Link, lastReadOK bool) {
 	if !lastReadOK {
 		withTimeout, cancel := context.WithTimeout(ctx, discoveryPause)
 		defer cancel()
@@ -220,18 +219,15 @@ func (d *discovery) updateFeatures(edit func(Features) Features) {
 }
 
 // noticeState requests a read of the agent's /info if its content has changed. state is the Datadog-Agent-State header
-// of a response: the agent's hash of the content of /info. It does nothing if the previous response had the same state,
-// because a proxy can modify /info: the hash of the modified content never equals state, and without this condition,
-// each response would cause a read.
+// of a response: the agent's hash of the content of /info.
 func (d *discovery) noticeState(state string) {
 	if state == "" {
 		return
 	}
 	previous := d.lastState.Swap(&state)
-	if state == *previous {
-		return
-	}
-	if state != d.lastInfo.Load().state {
+	isNew := state != *previous
+	// Without isNew, each response would cause a read if a proxy modifies /info: state never equals that of d.lastInfo.
+	if isNew && state != d.lastInfo.Load().state {
 		d.requestRead()
 	}
 }

@@ -79,10 +79,10 @@ func (e *encoder) encodeOrigin(
 // maxBucketHeadBytes is the maximum length of a bucket without its groups.
 const maxBucketHeadBytes = 64
 
-// encodeGroups encodes rows, the counters of one label set each, until one payload of maxBytes is full, and sets
-// e.groups to the encoded rows. The limit includes the heads of the buckets that contain the groups in the payload.
-// Rows that exceed the limit alone are skipped. consumedRows is the number of rows that were encoded or skipped, and
-// skippedSpans the number of spans in skipped rows.
+// encodeGroups encodes rows, the counters of one label set each, until one payload is full, and sets e.groups to the
+// encoded rows. A payload is full if its buckets, including their heads, have maxBytes. A row that exceeds this limit
+// alone is skipped. consumedRows is the number of rows that were encoded or skipped, and skippedSpans the number of
+// spans in skipped rows.
 func (e *encoder) encodeGroups(rows []export.Row, maxBytes int) (consumedRows int, skippedSpans uint64) {
 	e.groupWriter.Reset()
 	e.groups = e.groups[:0]
@@ -101,8 +101,9 @@ func (e *encoder) encodeGroups(rows []export.Row, maxBytes int) (consumedRows in
 			continue
 		}
 		neededBytes := groupBytes + e.bucketHeadBytes(row)
-		if neededBytes > freeBytes {
-			return i, skippedSpans // the next payload begins with this row
+		if neededBytes > freeBytes { // the next payload begins with this row
+			e.groupWriter.Truncate(start)
+			return i, skippedSpans
 		}
 		freeBytes -= neededBytes
 		e.groups = append(e.groups, group{row, start, end})
@@ -110,8 +111,8 @@ func (e *encoder) encodeGroups(rows []export.Row, maxBytes int) (consumedRows in
 	return len(rows), skippedSpans
 }
 
-// bucketHeadBytes returns the bytes that the head of a new bucket needs, if the payload needs one for row as its
-// next group, and otherwise 0.
+// bucketHeadBytes returns the maximum length of the bucket head that must precede row in the payload. It returns 0 if row
+// can be in the same bucket as the last group of the payload.
 func (e *encoder) bucketHeadBytes(row *export.Row) int {
 	if len(e.groups) > 0 {
 		last := e.groups[len(e.groups)-1]
@@ -129,17 +130,16 @@ func sameBucket(a, b *export.Row) bool {
 	return a.Bucket() == b.Bucket() && a.Mapping() == b.Mapping() && a.Key().Type == b.Key().Type
 }
 
-// newPayload returns a payload with the groups in e.groups, the encoded counters of one label set each. It divides them
-// into buckets, periods of the length width in nanoseconds. It gives the payload the next sequence number, and removes
-// the references to rows from e.groups.
+// newPayload returns a payload with the groups that encodeGroups has encoded. It divides them into buckets: each bucket
+// contains the groups of one period, which is width nanoseconds long. The payload gets the next sequence number. Then
+// e.groups does not refer to rows any more.
 func (e *encoder) newPayload(origin *span.Origin, width uint64) *export.Payload {
 	bucketCount, spans := e.countBuckets()
 	e.head.Reset()
 	e.writeHead(origin, e.sequence, bucketCount)
 	e.sequence++
 
-	lastGroup := e.groups[len(e.groups)-1]
-	maxBytes := e.head.Len() + bucketCount*maxBucketHeadBytes + lastGroup.end
+	maxBytes := e.head.Len() + bucketCount*maxBucketHeadBytes + e.groupWriter.Len()
 	body := append(make([]byte, 0, maxBytes), e.head.Bytes()...)
 	remaining := e.groups
 	for len(remaining) > 0 {

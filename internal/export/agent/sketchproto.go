@@ -81,11 +81,11 @@ func denseRange(runs []sketch.Run) (first, end int) {
 	for i, run := range runs {
 		if i > 0 {
 			emptyBins := int(run.First - runs[i-1].End)
-			savings -= denseBinBytes * emptyBins
+			savings -= denseBinBytes * emptyBins // a range across this gap contains its empty bins
 		}
-		isGapTooLong := savings <= 0
-		if isGapTooLong {
-			start, savings = i, 0 // a range that begins with this run is better
+		isBetterWithoutEarlierRuns := savings <= 0
+		if isBetterWithoutEarlierRuns {
+			start, savings = i, 0
 		}
 		savings += entryBytes(run) - denseBinBytes*run.Len()
 		if savings >= bestSavings {
@@ -135,12 +135,11 @@ func appendEntry(b []byte, index int, count float64) []byte {
 		indexTag = fieldIndex<<3 | byte(protowire.VarintType)
 		countTag = fieldCount<<3 | byte(protowire.Fixed64Type)
 	)
-	contentBytes := byte(shortEntryBytes - entryHeadBytes)
-	if index >= firstTwoByteIndex {
-		contentBytes = longEntryBytes - entryHeadBytes
-	}
-	b = append(b, entryTag, contentBytes, indexTag)
-	b = binary.AppendUvarint(b, protowire.EncodeZigZag(int64(index)))
+	const tagBytes, countBytes = 1, 8
+	encodedIndex := protowire.EncodeZigZag(int64(index))
+	contentBytes := tagBytes + protowire.SizeVarint(encodedIndex) + tagBytes + countBytes
+	b = append(b, entryTag, byte(contentBytes), indexTag)
+	b = binary.AppendUvarint(b, encodedIndex)
 	b = append(b, countTag)
 	return protowire.AppendFixed64(b, math.Float64bits(count))
 }
