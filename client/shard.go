@@ -116,11 +116,12 @@ func (s *shard) appendBatch(batch []Snapshot) reason {
 // spans. To an empty buffer, it appends as many as fit. To any other buffer, it appends all of them or none.
 func (s *shard) appendGroup(group []Snapshot) (appended int) {
 	b := s.buffer
-	if b == nil || !b.fits(headerRoom) { // no space for the header of a message
+	hasSpaceForHeader := b != nil && b.fits(headerRoom)
+	if !hasSpaceForHeader {
 		return 0
 	}
 	stateBefore := b.state()
-	wasEmpty := b.spanCount == 0
+	acceptsPart := b.spanCount == 0 // an empty buffer, because no other buffer has more space
 	if !b.canExtendMessage(len(group)) {
 		b.beginMessage()
 	}
@@ -131,7 +132,7 @@ func (s *shard) appendGroup(group []Snapshot) (appended int) {
 		appended++
 	}
 	fitsGroup := appended == len(group)
-	if !fitsGroup && !wasEmpty {
+	if !fitsGroup && !acceptsPart {
 		b.restore(stateBefore)
 		return 0
 	}
