@@ -289,34 +289,39 @@ func (r *Reader) VisitPoints(
 	sealed *aggregate.Sealed, rows []export.Row, g Group, sum *Counts, visit func(*Point),
 ) {
 	firstRow := &rows[g.firstRow] // all rows of the series have the same attributes
-	origin, key := &sealed.Origins[firstRow.Origin()], firstRow.Key()
-	r.keyAttributes.bytes = r.keyAttributes.bytes[:0]
-	r.dialect.writeKey(&r.keyAttributes, origin, key)
-	s := status{isOK: r.dialect.isOK(origin, key), isTopLevel: sum.areAllTopLevel()}
-	r.encodeStatus(&r.succeededStatus, s)
-	s.isError = true
-	r.encodeStatus(&r.failedStatus, s)
-
+	origin := &sealed.Origins[firstRow.Origin()]
+	common, ofSucceeded, ofFailed := r.encodeAttributes(origin, firstRow.Key(), sum.areAllTopLevel())
 	visitPoint := func(which selection, statusAttributes []byte) {
 		p := r.readPoint(rows, g, sum, which)
 		if p.isEmpty() {
 			return
 		}
-		r.pointAttributes = append(r.pointAttributes[:0], r.keyAttributes.bytes...)
+		r.pointAttributes = append(r.pointAttributes[:0], common...)
 		r.pointAttributes = append(r.pointAttributes, statusAttributes...)
 		p.Attributes = r.pointAttributes
 		visit(p)
 	}
-	hasStatus := !bytes.Equal(r.succeededStatus.bytes, r.failedStatus.bytes)
-	if !hasStatus {
-		visitPoint(allSpans, r.succeededStatus.bytes)
+	if hasStatus := !bytes.Equal(ofSucceeded, ofFailed); !hasStatus {
+		visitPoint(allSpans, ofSucceeded)
 		return
 	}
-	visitPoint(succeeded, r.succeededStatus.bytes)
-	visitPoint(failed, r.failedStatus.bytes)
+	visitPoint(succeeded, ofSucceeded)
+	visitPoint(failed, ofFailed)
 }
 
-// encodeStatus sets list to the attributes that differ between spans of the key that writeKey has written last.
+// encodeAttributes returns the encoded attributes that all spans of a key have, and those that only spans without an
+// error or with one have. areTopLevel is true if all spans are top-level. The results are valid until the next call.
+func (r *Reader) encodeAttributes(o *span.Origin, k *span.Key, areTopLevel bool) (common, ofSucceeded, ofFailed []byte) {
+	r.keyAttributes.bytes = r.keyAttributes.bytes[:0]
+	r.dialect.writeKey(&r.keyAttributes, o, k)
+	s := status{isOK: r.dialect.isOK(o, k), isTopLevel: areTopLevel}
+	r.encodeStatus(&r.succeededStatus, s)
+	s.isError = true
+	r.encodeStatus(&r.failedStatus, s)
+	return r.keyAttributes.bytes, r.succeededStatus.bytes, r.failedStatus.bytes
+}
+
+// encodeStatus sets list to the attributes for a status of spans of the key that writeKey has written last.
 func (r *Reader) encodeStatus(list *attributes, s status) {
 	list.bytes = list.bytes[:0]
 	list.beginList()

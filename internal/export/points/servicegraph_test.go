@@ -28,6 +28,7 @@ func TestServiceGraph_EdgeOfSpan(t *testing.T) {
 		"Kubernetes service":    {kind: "client", typ: "http", tags: tags("server.address:cart.prod.svc.cluster.local:8080"), want: edge{"shop", "cart", ""}},
 		"short Kubernetes name": {kind: "client", typ: "http", tags: tags("server.address:cart.prod.svc"), want: edge{"shop", "cart", ""}},
 		"Kubernetes pod":        {kind: "client", typ: "sql", tags: tags("server.address:db-0.db.prod.svc.cluster.local"), want: edge{"shop", "db", "database"}},
+		"namespace svc":         {kind: "client", typ: "http", tags: tags("server.address:cart.svc.svc"), want: edge{"shop", "cart", ""}},
 		"not Kubernetes":        {kind: "client", typ: "http", tags: tags("server.address:svc.example.com"), want: edge{"shop", "svc.example.com", ""}},
 		"only svc":              {kind: "client", typ: "http", tags: tags("server.address:x.svc.example.com"), want: edge{"shop", "x.svc.example.com", ""}},
 		"mapped address":        {kind: "client", typ: "http", tags: tags("server.address:10.0.0.7:443"), want: edge{"shop", "payments", ""}},
