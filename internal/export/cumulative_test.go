@@ -53,7 +53,7 @@ func total(p *Payload) (service string, spans uint64) {
 
 // Encode makes one payload per service that ever had spans.
 func (s *summing) Encode(c *Cycle, emit func(*Payload)) Encoded {
-	if c.FirstUnsettled == c.Number {
+	if c.FirstUndelivered == c.Number {
 		s.settled = maps.Clone(s.spans)
 	}
 	for i := range c.Rows {

@@ -93,8 +93,8 @@ type Cycle struct {
 	// Limit is the maximum length of a payload.
 	Limit int
 	// Number numbers the running totals after the cycle. All spans of cycles with a number below
-	// FirstUnsettled have been delivered, or never will be. Only destinations of running totals have them.
-	Number, FirstUnsettled uint64
+	// FirstUndelivered have been delivered, or never will be. Only destinations of running totals have them.
+	Number, FirstUndelivered uint64
 
 	amount    Amount
 	mergeTime time.Duration // how long it took to merge the rows

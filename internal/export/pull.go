@@ -51,7 +51,7 @@ func (d *pullDestination) accept(c *Cycle) {
 func (d *pullDestination) publish(c *Cycle) Encoded {
 	cycle := *c // a copy, because numbers differ between destinations
 	cycle.Number = c.Cycle
-	cycle.FirstUnsettled = d.scrapes.unscraped.firstNumber(c.Cycle)
+	cycle.FirstUndelivered = d.scrapes.unscraped.firstNumber(c.Cycle)
 	d.scrapes.add(c, d.cfg.RetryAge) // before Publish, because then a scrape can contain the cycle
 	encoded := d.exporter.Pull.Publish(&cycle)
 	lost := d.scrapes.unscraped.removeLost(c.Cycle, encoded.lost())

@@ -146,7 +146,7 @@ func (d *pushDestination) rejectCycle(c *Cycle, entry *Flush, reason Reason, err
 // spans, too. The result tracks the new payloads.
 func (d *pushDestination) beginSnapshot(c *Cycle, now time.Time) *snapshot {
 	c.Number = d.snapshots.Add(1)
-	c.FirstUnsettled = d.undelivered.firstNumber(c.Number)
+	c.FirstUndelivered = d.undelivered.firstNumber(c.Number)
 	d.undelivered.answerOlderThan(now.Add(-d.cfg.RetryAge), errNotYet) // clients wait for Config.RetryAge at most
 	if c.amount.Spans > 0 {
 		d.addUndelivered(newUndeliveredCycle(c, c.Number, now))

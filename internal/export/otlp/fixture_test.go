@@ -54,7 +54,7 @@ func encodeWith(e encoder, sealed *aggregate.Sealed, limit int) (requests []sent
 	defer m.Forget()
 	number := encoded.Add(1)
 	c := &export.Cycle{
-		Sealed: sealed, Rows: m.Merge(sealed), Limit: limit, Number: number, FirstUnsettled: number,
+		Sealed: sealed, Rows: m.Merge(sealed), Limit: limit, Number: number, FirstUndelivered: number,
 	}
 	made := e.encode(c, func(r *request) {
 		spans := r.spans

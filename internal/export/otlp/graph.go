@@ -62,7 +62,7 @@ func (g *graphEncoder) addCycle(c *export.Cycle) {
 	g.cycles++
 	cycle := *c
 	// The edges need no accounting of delivered spans, so all earlier cycles count as delivered.
-	cycle.Number, cycle.FirstUnsettled = g.cycles, g.cycles
+	cycle.Number, cycle.FirstUndelivered = g.cycles, g.cycles
 	start, end := int64(g.calls.window.start), int64(g.calls.window.end)
 	g.reader.BeginCycle(g.exemplars.Seal(c.Cycle), start, end)
 	g.edges.AddCycle(&cycle, start, end)

@@ -43,8 +43,8 @@ func NewRunning(r *Reader, limits totals.Limits) *Running {
 // exemplars of the cycle. start and end are the period of the cycle in nanoseconds since the Unix epoch. The result
 // is the number of spans that it could not add.
 func (r *Running) AddCycle(c *export.Cycle, start, end int64) (lost uint64) {
-	r.Totals.BeginCycle(c.Number, c.FirstUnsettled, start, end) // also removes idle series that are delivered
-	clear(r.Slowest)                                            // addSeries fills it again
+	r.Totals.BeginCycle(c.Number, c.FirstUndelivered, start, end) // also removes idle series that are delivered
+	clear(r.Slowest)                                              // addSeries fills it again
 	for _, group := range r.reader.GroupRows(c.Sealed, c.Rows) {
 		lost += r.addSeries(c, group)
 	}

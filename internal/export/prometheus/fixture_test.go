@@ -73,7 +73,7 @@ func publish(x *Exporter, sealed *aggregate.Sealed) (spans uint64, encoded expor
 	defer m.Forget()
 	number := published.Add(1)
 	encoded = x.Publish(&export.Cycle{
-		Sealed: sealed, Rows: m.Merge(sealed), Number: number, FirstUnsettled: number,
+		Sealed: sealed, Rows: m.Merge(sealed), Number: number, FirstUndelivered: number,
 	})
 	return sealed.Spans() - encoded.Unencodable, encoded
 }

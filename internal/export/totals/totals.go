@@ -51,7 +51,7 @@ type Series struct {
 	index        int           // index in Resource.Series
 	cycle        uint64        // last cycle in which it was counted
 	end          int64         // end of the window of that cycle
-	settledSpans uint64        // part of Spans that is delivered or lost, if cycle is not settled
+	settledSpans uint64        // part of Spans that is delivered or lost; not valid if all Spans are
 	recent       *list.Element // element of Totals.recent
 }
 
@@ -85,7 +85,7 @@ type Totals struct {
 	bytes     int       // encoded attributes and resources
 
 	cycle                  uint64
-	firstUnsettled         uint64 // first cycle with spans that are neither delivered nor lost
+	firstUndelivered       uint64 // first cycle with spans that are neither delivered nor lost
 	windowStart, windowEnd int64  // window of the cycle
 	overflowCount          int    // current number of overflow series
 	counts                 Counts
@@ -119,10 +119,10 @@ func (t *Totals) Counts() Counts {
 
 // BeginCycle begins the cycle, or export interval, with the given number, and removes series that were idle for too
 // long. start and end are its period, in nanoseconds since the Unix epoch. Numbers must ascend, and periods must not
-// overlap. firstUnsettled is the number of the first cycle with spans that are neither delivered nor lost.
-func (t *Totals) BeginCycle(cycle, firstUnsettled uint64, start, end int64) {
+// overlap. firstUndelivered is the number of the first cycle with spans that are neither delivered nor lost.
+func (t *Totals) BeginCycle(cycle, firstUndelivered uint64, start, end int64) {
 	t.cycle = cycle
-	t.firstUnsettled = firstUnsettled
+	t.firstUndelivered = firstUndelivered
 	t.windowStart = start
 	t.windowEnd = end
 	t.removeIdle()
@@ -234,9 +234,9 @@ func (t *Totals) hasRoomForOverflow(resource []byte) bool {
 }
 
 // Undelivered returns the number of spans of a series that are neither delivered nor lost. It returns 0 if all
-// cycles in which the series was counted are before t.firstUnsettled.
+// cycles in which the series was counted are before t.firstUndelivered.
 func (t *Totals) Undelivered(s *Series) uint64 {
-	if isLastCycleSettled := s.cycle < t.firstUnsettled; isLastCycleSettled {
+	if areAllSettled := s.cycle < t.firstUndelivered; areAllSettled {
 		return 0
 	}
 	return s.Spans - s.settledSpans

@@ -182,15 +182,15 @@ func TestTotals_AgainstModel(t *testing.T) {
 		totals, want := New(limits, []byte(overflow), []byte(common)), &model{limits: limits}
 		began := map[string]int64{}
 		now := int64(1000)
-		firstUnsettled := uint64(1)
+		firstUndelivered := uint64(1)
 		for cycle := range uint64(40) {
 			cycle++
 			end := now + 1 + rnd.Int64N(20)
 			isSettled := rnd.IntN(3) == 0
 			if isSettled {
-				firstUnsettled = cycle
+				firstUndelivered = cycle
 			}
-			totals.BeginCycle(cycle, firstUnsettled, now, end)
+			totals.BeginCycle(cycle, firstUndelivered, now, end)
 			want.begin(now, end, isSettled)
 			for range rnd.IntN(1 + rnd.IntN(60)) {
 				resource := fmt.Sprint("resource ", rnd.IntN(5))
