@@ -97,8 +97,8 @@ func AddGroups(cmd *cobra.Command, commonFlags []string, groups ...Group) {
 	cmd.SetUsageFunc(func(cmd *cobra.Command) error {
 		isShown := func(name string) bool { return *showAll || slices.Contains(commonFlags, name) }
 		hiddenFlags := hideFlags(cmd, groups, isShown)
-		shownGroups := slices.Concat(groups, []Group{otherFlags(cmd, groups)})
-		writeUsage(cmd, shownGroups, hiddenFlags)
+		allGroups := slices.Concat(groups, []Group{otherFlags(cmd, groups)})
+		writeUsage(cmd, allGroups, hiddenFlags)
 		return nil
 	})
 }
@@ -133,16 +133,16 @@ func isInGroup(groups []Group, f *pflag.Flag) bool {
 	return slices.ContainsFunc(groups, func(g Group) bool { return g.Flags.Lookup(f.Name) != nil })
 }
 
-// writeUsage writes the usage line of a command, and the flags of groups that are not hidden. hidden is the number
-// of hidden flags; if it is not 0, writeUsage also mentions --all.
-func writeUsage(cmd *cobra.Command, groups []Group, hidden int) {
+// writeUsage writes the usage line of a command, and the flags in all groups except for hidden flags. If any flags are
+// hidden, writeUsage also mentions --all.
+func writeUsage(cmd *cobra.Command, groups []Group, hiddenFlags int) {
 	out := cmd.OutOrStderr()
 	fmt.Fprintf(out, "Usage:\n  %s\n", cmd.UseLine())
 	for _, g := range groups {
 		fmt.Fprintf(out, "\n%s:\n%s", g.Title, g.Flags.FlagUsagesWrapped(helpColumns))
 	}
-	if hidden > 0 {
-		fmt.Fprintf(out, "\nThese are the most common flags. There are %d more: %s --help --all\n", hidden,
+	if hiddenFlags > 0 {
+		fmt.Fprintf(out, "\nThese are the most common flags. There are %d more: %s --help --all\n", hiddenFlags,
 			cmd.CommandPath())
 	}
 }

@@ -61,9 +61,12 @@ func ApplyEnvironment(cmd *cobra.Command) (used map[string]string, mistakes erro
 // adds the variables to used. mistakes joins an error for each invalid value.
 func applyOldVariables(cmd *cobra.Command, used map[string]string) (mistakes error) {
 	for _, variable := range programVariables() {
-		f := cmd.Flags().Lookup(flagOf(variable)) // finds flags by their old names, too
-		hasOldName := f != nil && Variable(f.Name) != variable
-		if hasOldName {
+		f := cmd.Flags().Lookup(flagOf(variable)) // also finds a flag by its old name
+		if f == nil {
+			continue
+		}
+		hasCurrentName := variable == Variable(f.Name)
+		if !hasCurrentName {
 			err := applyVariable(cmd, f, variable, used)
 			mistakes = errors.Join(mistakes, err)
 		}

@@ -69,8 +69,8 @@ func Choice[T ~string](target *T, defaultWord T, choices ...T) pflag.Value {
 }
 
 // Parsed returns a flag value that accepts the texts that parse accepts, and stores the results of parse in
-// target. It immediately stores the result for defaultText. An empty defaultText means that there is no
-// default. Help shows kind as the placeholder of the value.
+// target. It immediately stores the result for defaultText, which parse must accept even if it is empty. Help
+// shows kind as the placeholder of the value.
 func Parsed[T any](target *T, defaultText, kind string, parse func(string) (T, error)) pflag.Value {
 	acceptedText := ""
 	set := func(text string) error {
@@ -82,9 +82,7 @@ func Parsed[T any](target *T, defaultText, kind string, parse func(string) (T, e
 		acceptedText = text
 		return nil
 	}
-	err := set(defaultText)
-	hasDefault := defaultText != ""
-	if err != nil && hasDefault {
+	if err := set(defaultText); err != nil {
 		panic("BUG: a default is invalid: " + err.Error())
 	}
 	return value{set: set, text: func() string { return acceptedText }, kind: kind}
