@@ -122,7 +122,7 @@ func (q *Queue) run() {
 }
 
 // takeLines waits until lines are queued, and returns all of them. Further lines are appended to buffer. takeLines
-// returns no lines if the queue is closed and empty.
+// returns no lines if the queue is closed and empty. The caller must have written the lines of the previous call.
 func (q *Queue) takeLines(buffer []byte) []byte {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -132,7 +132,7 @@ func (q *Queue) takeLines(buffer []byte) []byte {
 	}
 	lines := q.queued
 	q.queued = buffer
-	q.isWriting = len(lines) > 0 // until the next call
+	q.isWriting = len(lines) > 0
 	return lines
 }
 
