@@ -17,8 +17,8 @@ func MemoryInUse() int {
 	return int(m.HeapAlloc + m.StackInuse)
 }
 
-// CostlyBodies returns request bodies of about the given length, by the element that each of them repeats or
-// contains. These elements need much memory per byte when they are decoded.
+// CostlyBodies returns request bodies that need much memory per byte when they are decoded, each for another reason.
+// The keys name the reasons. No body is longer than about length bytes.
 func CostlyBodies(length int) map[string][]byte {
 	repeat := func(element []byte) []byte { return bytes.Repeat(element, length/len(element)) }
 	requestWith := func(spans []byte) []byte { return resourceSpansField(scopeSpansField(spans)) }
@@ -27,15 +27,15 @@ func CostlyBodies(length int) map[string][]byte {
 	longSpan := spanField(Span{Name: strings.Repeat("x", 600), Trace: 1, State: "ot=rv:ffffffffffffff"}.Encode())
 	emptyAttribute := spanAttributeField(Attribute{"db.name", ""})
 	longService := resourceField(Attribute{"service.name", strings.Repeat("s", length/4)})
+	// The limit on spans grows with the length of the body, which is at least that of the service.
 	manySpans := scopeSpansField(bytes.Repeat(emptySpan, spantable.MaxSpans(length/4)))
-	manySpansOfLongService := resourceSpansField(append(longService, manySpans...))
 	return map[string][]byte{
 		"spans":     requestWith(repeat(emptySpan)),
 		"tags":      requestWith(spanField(repeat(emptyAttribute))),
 		"resources": repeat(resourceSpansField(nil)),
 		"scopes":    resourceSpansField(repeat(scopeSpansField(nil))),
 		"names":     requestWith(repeat(longSpan)),
-		"service":   append(manySpansOfLongService, resourceSpansField(nil)...),
+		"service":   resourceSpansField(append(longService, manySpans...)), // each span refers to the long service
 	}
 }
 
