@@ -40,8 +40,8 @@ func (c *Config) listenAddresses() []address {
 }
 
 // destinationAddresses returns the addresses to which the daemon sends statistics or forwards
-// requests. It omits the address of an auto-discovered agent, which is only a default: a conflict there
-// is no mistake of the operator.
+// requests. It omits the address of an auto-discovered agent: the operator has not configured this address, so a
+// conflict with another one is not a mistake.
 func (c *Config) destinationAddresses() (all []address) {
 	if !c.Agent.AutoDiscovered {
 		agentURL := c.Agent.URL

@@ -29,8 +29,7 @@ func (c Config) Check() error {
 }
 
 // CheckDirectories returns an error for each Unix socket whose directory does not exist on this machine,
-// and which the daemon is not configured to create. It skips private sockets, because the daemon always
-// creates their directory.
+// unless the daemon creates the directory when it starts.
 func CheckDirectories(c *Config) (err error) {
 	sockets := []socket.Config{c.Ingest.Socket}
 	for _, kind := range receiverKinds {
@@ -38,8 +37,8 @@ func CheckDirectories(c *Config) (err error) {
 	}
 	for _, s := range sockets {
 		isEnabled := s.Path != ""
-		if isEnabled && !s.Private {
-			err = errors.Join(err, s.PrepareDirectory()) // only creates the directory if s says so
+		if isEnabled && !s.CreatesDirectory() {
+			err = errors.Join(err, s.CheckDirectory())
 		}
 	}
 	return err
@@ -239,9 +238,10 @@ func (c *Config) scrapedMemory() []memory.Part {
 // keys as there are label sets, because each label set needs a key.
 func (c *Config) admitConfig() admit.Config {
 	config := c.Admit
-	// Smaller ring buffers are rejected elsewhere. A lower maximum here would only cause a second error.
-	ringSlots := max(c.Aggregate.RingSlots, wire.MinMaxBatch)
-	config.MaxBatch = min(c.Admit.MaxBatch, ringSlots)
+	config.MaxBatch = min(c.Admit.MaxBatch, c.Aggregate.RingSlots)
+	if c.Aggregate.RingSlots < wire.MinMaxBatch { // checkRings returns an error, which is enough
+		config.MaxBatch = c.Admit.MaxBatch
+	}
 	config.MaxKeys = max(c.Admit.MaxKeys, c.Aggregate.MaxAggregates)
 	config.Connections = c.Ingest.MaxConnections
 	config.Measures = len(c.OTLP.Labels.Measures)
@@ -283,10 +283,11 @@ func chosenLimits(c *Config) (flags []string) {
 // tries a half of the value, a quarter, and so on.
 func (c *Config) canBeLower(flag string) bool {
 	lowered := *c
-	limit := lowered.limits()[flag] // a pointer to a field of lowered
+	limit := lowered.limits()[flag] // points to a field of lowered
 	for *limit > 1 {
 		*limit /= 2
-		if lowered.componentErrors() != c.componentErrors() {
+		isInvalid := lowered.componentErrorText() != c.componentErrorText()
+		if isInvalid {
 			return false
 		}
 		if lowered.Memory().Total < c.Memory().Total {
@@ -296,5 +297,5 @@ func (c *Config) canBeLower(flag string) bool {
 	return false
 }
 
-// componentErrors returns the errors of checkComponents as text.
-func (c *Config) componentErrors() string { return fmt.Sprint(c.checkComponents()) }
+// componentErrorText returns the errors of checkComponents as text, so that they can be compared.
+func (c *Config) componentErrorText() string { return fmt.Sprint(c.checkComponents()) }

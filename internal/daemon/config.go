@@ -117,28 +117,28 @@ const (
 	destinationDescriptors = export.MaxConnections + 2
 	// receiverListeners is the maximum number of listeners of an HTTP receiver: a Unix and a TCP socket.
 	receiverListeners = 2
-	// rejectedConnection is a connection over the limit. A server accepts it before closing it.
-	rejectedConnection = 1
 )
+
+// connectionDescriptors returns the maximum number of file descriptors for the connections of a server. The server
+// accepts one connection more than its maximum, and then closes it.
+func connectionDescriptors(maxConnections int) int { return maxConnections + 1 }
 
 // Descriptors returns the maximum number of file descriptors that the daemon needs with the
 // configuration, for example if all connection limits are reached.
 func (c *Config) Descriptors() int {
-	const statusConnections = status.MaxConnections + rejectedConnection
 	total := processDescriptors
 	total += c.pushDestinations() * destinationDescriptors
-	total += c.Ingest.MaxConnections + rejectedConnection // of native clients
-	total += statusConnections
+	total += connectionDescriptors(c.Ingest.MaxConnections) // of native clients
+	total += connectionDescriptors(status.MaxConnections)
 	hasScrapeServer := c.PrometheusAddr != ""
 	if hasScrapeServer {
-		total += statusConnections
+		total += connectionDescriptors(status.MaxConnections)
 	}
 	for _, kind := range receiverKinds {
-		receiver := kind.config(c)
-		if receiver.Enabled() {
-			connections := kind.common(c).MaxConnections + rejectedConnection
-			upstreamConnections := receiver.MaxUpstreamConnections()
-			total += receiverListeners + connections + upstreamConnections
+		common := kind.common(c)
+		if common.Enabled() {
+			upstreamConnections := kind.config(c).MaxUpstreamConnections()
+			total += receiverListeners + connectionDescriptors(common.MaxConnections) + upstreamConnections
 		}
 	}
 	return total

@@ -27,7 +27,7 @@ func (d *Daemon) Start() {
 	d.background.Go(d.followFeatures)
 	d.config.Supervisor.Ready(d.statusLine)
 	d.background.Go(d.logLosses)
-	d.background.Go(func() { d.recoveryFile.FollowPredecessors(d.stopping) })
+	d.background.Go(func() { d.recoveryFile.FollowPredecessors(d.stopping) }) // logs losses of earlier daemons
 	d.announce()
 }
 

@@ -69,7 +69,7 @@ var presets = []struct {
 
 // presetLimits are the maximum values for each preset below large. Smaller defaults are kept.
 var presetLimits = []struct {
-	limit  string
+	flag   string // or the description of a limit without a flag, as in limits
 	values [4]int // medium, small, tiny, minimal
 }{
 	{"max-connections", [4]int{256, 64, 24, 24}},
@@ -147,7 +147,8 @@ func (c *Config) fitPreset(isSetByOperator func(flag string) bool) {
 func (c *Config) applyFittingPreset(aggregates int, isSetByOperator func(flag string) bool) (index int) {
 	defaults := *c
 	smallest := len(presets) - 1
-	for i, preset := range presets[:smallest] { // the largest preset is the first
+	largerPresets := presets[:smallest] // the largest one first
+	for i, preset := range largerPresets {
 		*c = defaults
 		c.applyPreset(i, max(preset.minAggregates, aggregates), isSetByOperator)
 		if c.fits() {
@@ -167,25 +168,25 @@ func (c *Config) fits() bool { return memory.Total(c.memoryParts()) <= c.MemoryL
 func (c *Config) applyPreset(index, aggregates int, isSetByOperator func(flag string) bool) {
 	preset := &presets[index]
 	c.Preset = preset.name
-	isLargest := index == 0
-	if !isLargest { // the largest preset keeps all defaults
-		c.lowerLimits(index, isSetByOperator)
-	}
+	c.lowerLimits(index, isSetByOperator)
 	c.setAggregates(aggregates, preset.sketchBytesPerAggregate, isSetByOperator)
 }
 
-// lowerLimits lowers each limit to its value in presets[index]. index must not be 0, the largest preset,
-// which lowers nothing. lowerLimits does not change limits that the operator has set, or that are lower
-// already.
+// lowerLimits lowers each limit to its value in presets[index]. It does not change limits that the operator has set,
+// or that are lower already.
 func (c *Config) lowerLimits(index int, isSetByOperator func(flag string) bool) {
+	isLargest := index == 0
+	if isLargest {
+		return // the largest preset keeps all defaults
+	}
 	limits := c.limits()
-	for _, p := range presetLimits {
-		if isSetByOperator(p.limit) {
+	for _, preset := range presetLimits {
+		if isSetByOperator(preset.flag) {
 			continue
 		}
-		presetValue := p.values[index-1] // there is no value for presets[0]
-		newValue := max(presetValue, c.minLimit(p.limit))
-		limit := limits[p.limit]
+		presetValue := preset.values[index-1] // the first value is that of presets[1]
+		newValue := max(presetValue, c.minLimit(preset.flag))
+		limit := limits[preset.flag]
 		*limit = min(*limit, newValue)
 	}
 }

@@ -71,8 +71,8 @@ func (c *Config) Receivers() map[string]*receiver.Config {
 func ForwardsTraces(c *Config) bool {
 	for _, kind := range receiverKinds {
 		receiver := kind.config(c)
-		maxUpstreamConnections := receiver.MaxUpstreamConnections()
-		if receiver.Enabled() && maxUpstreamConnections > 0 {
+		hasUpstream := receiver.MaxUpstreamConnections() > 0
+		if receiver.Enabled() && hasUpstream {
 			return true
 		}
 	}
@@ -157,7 +157,7 @@ func (d *Daemon) applyCommon(daemonConfig *Config, c *receiver.Config, id recove
 	c.Log = daemonConfig.Log
 	c.OnAck = func(cycle, spans, values uint64) {
 		d.recoveryFile.Count(cycle, id, spans)
-		d.recoveryFile.Count(cycle, recovery.OTLPValues, values)
+		d.recoveryFile.Count(cycle, recovery.OTLPValues, values) // 0 values if this is not the OTLP receiver
 	}
 }
 

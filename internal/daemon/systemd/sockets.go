@@ -104,6 +104,7 @@ func isSamePath(a, b string) bool {
 	if filepath.Clean(a) == filepath.Clean(b) {
 		return true
 	}
+	// Unlike Stat, Lstat does not follow a link in the last part of the path: a link to a socket is another file.
 	infoA, errA := os.Lstat(a)
 	infoB, errB := os.Lstat(b)
 	if errA != nil || errB != nil {

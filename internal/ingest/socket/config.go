@@ -54,15 +54,33 @@ func (s *Config) PrepareDirectory() error {
 	if err := s.createDirectory(dir); err != nil {
 		return err
 	}
+	mode, err := directoryMode(dir)
+	if err != nil {
+		return err
+	}
+	return s.setPermissions(dir, mode)
+}
+
+// CreatesDirectory reports whether PrepareDirectory creates a directory that does not exist.
+func (s *Config) CreatesDirectory() bool { return s.Private || s.DirectoryMode != 0 }
+
+// CheckDirectory returns an error if the parent directory of s.Path does not exist.
+func (s *Config) CheckDirectory() error {
+	_, err := directoryMode(filepath.Dir(s.Path))
+	return err
+}
+
+// directoryMode returns the permissions of dir, or an error if dir is not a directory.
+func directoryMode(dir string) (fs.FileMode, error) {
 	info, err := os.Stat(dir)
 	if err != nil {
-		return fmt.Errorf("listen on socket: %w; create the directory, for example with spanstatsd prepare",
+		return 0, fmt.Errorf("listen on socket: %w; create the directory, for example with spanstatsd prepare",
 			err)
 	}
 	if !info.IsDir() {
-		return fmt.Errorf("listen on socket: %s is not a directory; choose another --socket", dir)
+		return 0, fmt.Errorf("listen on socket: %s is not a directory; choose another --socket", dir)
 	}
-	return s.setPermissions(dir, info.Mode().Perm())
+	return info.Mode().Perm(), nil
 }
 
 // createDirectory creates dir if DirectoryMode or Private is set. It succeeds if dir already exists, but with
