@@ -142,14 +142,15 @@ func (s *Server) classify(r *receiver.BufferedRequest) (receiver.Exchange, recei
 	return c, nil
 }
 
-// readHead sets the signal, the encoding and the compression of the call from the path and the header of the
-// request. It returns an error reply if the request is not supported, and nil otherwise.
+// readHead sets the signal and the compression of the call from the path and the header of the request. If the request
+// is not supported, it returns an error reply. If the encoding is not supported, it replaces c.encoding, which comes
+// from the Content-Type, by the encoding of the error reply.
 func (c *call) readHead() (refusal *reply) {
 	requestSignal, isGRPCPath, isKnownPath := signalOf(c.HTTP.URL.Path)
 	c.signal = requestSignal
 	isGRPCType := c.encoding == encodingGRPC
-	matchesPath := !isKnownPath || isGRPCType == isGRPCPath
-	isSupportedType := c.encoding != unknownEncoding && matchesPath
+	isTypeOfOtherPath := isKnownPath && isGRPCType != isGRPCPath // gRPC at an HTTP path, or the other way round
+	isSupportedType := c.encoding != unknownEncoding && !isTypeOfOtherPath
 	if !isSupportedType {
 		c.encoding = c.refusalEncoding(isGRPCPath)
 	}
@@ -212,10 +213,9 @@ func (c *call) readCompression() (isKnown bool) {
 	return isKnown
 }
 
-// setMessage sets c.message to the body of the request, without the prefix of gRPC. readErr is the error with which
-// reading the body ended, or nil. setMessage returns an error reply if the body is incomplete or its gRPC prefix is
-// invalid.
-func (c *call) setMessage(readErr error) (refusal *reply) {
+// readMessage sets c.message to the message in the body of the request. readErr is the error of reading the body, or
+// nil. readMessage returns an error reply if the body is incomplete, or if its gRPC prefix is invalid.
+func (c *call) readMessage(readErr error) (refusal *reply) {
 	if readErr != nil {
 		incomplete := fmt.Errorf("read request: the body is incomplete: %w", readErr)
 		return c.server.refuseUnreadable(incomplete, ResultIncomplete)

@@ -73,8 +73,8 @@ func (c *Config) checkKeep() error {
 	return errors.Join(forwardErr, memoryErr)
 }
 
-// LeastBodyBytes returns the smallest valid MaxBodyBytes, the memory that one request of maximum length needs. If Keep
-// is set, that is the memory of three bodies: the received, the decompressed and the sampled one.
+// LeastBodyBytes returns the smallest valid MaxBodyBytes, the memory that one request of maximum length needs. If
+// forwarded traces are sampled, that is the memory of three bodies: the received, the decompressed and the sampled one.
 func (c *Config) LeastBodyBytes() int {
 	if c.Keep == nil {
 		return c.MaxBody
@@ -118,14 +118,15 @@ const (
 func (c *Config) windowBytes() int { return min(c.MaxBody, maxWindow) }
 
 const (
-	minWindow = bodies.FirstBuffer // net/http's default window, plus one
+	minWindow = bodies.FirstBuffer // the smallest valid MaxBody
 	maxWindow = 384 << 10          // a request of the Java agent with 512 spans fits
 )
 
 // connectionBytes returns the approximate maximum memory of a connection.
 func (c *Config) connectionBytes() int {
 	bytesPerStream := streamBytes + waitingHeaders*headerBytes
-	bytesOverMinWindow := c.windowBytes() - minWindow // streamBytes includes minWindow
+	// All streams share the window of the connection. streamBytes includes their shares of minWindow.
+	bytesOverMinWindow := c.windowBytes() - minWindow
 	return connectionBaseBytes + bytesOverMinWindow + c.MaxStreams*bytesPerStream
 }
 

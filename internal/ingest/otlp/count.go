@@ -27,7 +27,7 @@ func (c *call) Handle(readErr error) receiver.Response {
 	if isOnlyForwarded && !hasUpstream {
 		return c.discard(readErr)
 	}
-	if refusal := c.setMessage(readErr); refusal != nil {
+	if refusal := c.readMessage(readErr); refusal != nil {
 		return c.respondError(refusal)
 	}
 	result, refusal := c.processMessage()
@@ -37,7 +37,7 @@ func (c *call) Handle(readErr error) receiver.Response {
 	}
 	mustForward := hasUpstream && !result.preventsForwarding()
 	switch {
-	case mustForward:
+	case mustForward: // even if refusal is set: the sender gets the upstream's response
 		return c.prepareForwarding()
 	case refusal != nil:
 		return c.respondError(refusal)
@@ -63,8 +63,8 @@ func (c *call) prepareForwarding() receiver.Response {
 	return nil
 }
 
-// preventsForwarding reports whether a request with this result is refused even if it could be forwarded. It is too
-// large, or the sender should retry it, because the daemon may have memory for it later.
+// preventsForwarding reports whether a request with this result is refused even if there is an upstream. The reason is
+// that the request is too large, or that the daemon may have memory for it when the sender retries.
 func (r Result) preventsForwarding() bool {
 	switch r {
 	case ResultTooLarge, ResultBusy, ResultNoRoom:
@@ -107,7 +107,7 @@ func (c *call) discard(readErr error) receiver.Response {
 	if exceedsLimit {
 		return c.acceptDiscarded()
 	}
-	if refusal := c.setMessage(readErr); refusal != nil {
+	if refusal := c.readMessage(readErr); refusal != nil {
 		return c.respondError(refusal)
 	}
 	if c.signal == signalMetrics {
@@ -137,9 +137,10 @@ func (c *call) noteDiscarded() {
 // It returns an error reply instead of a result if the spans can't be counted.
 func (s *Server) count(c *call) (result Result, refusal *reply) {
 	isCountedBySender := receiver.IsTrue(c.Header().Get(headerComputedStats))
-	hasOTelRules := s.config.Semantics == SemanticsOTel // with Datadog's rules, a message can also have uncounted spans
-	needsNoDecoding := isCountedBySender && hasOTelRules && c.canForwardReceived()
-	if needsNoDecoding {
+	canBeOverruled := s.config.Semantics == SemanticsDatadog // by an attribute, for the spans of a resource
+	hasNothingToCount := isCountedBySender && !canBeOverruled
+	mustConvert := !c.canForwardReceived() // to an encoding that the upstream can read
+	if hasNothingToCount && !mustConvert {
 		return ResultComputedByClient, nil
 	}
 	ws := <-s.workspaces
@@ -148,10 +149,10 @@ func (s *Server) count(c *call) (result Result, refusal *reply) {
 	return s.countMessage(c, ws, isCountedBySender)
 }
 
-// countMessage decodes the message of a trace request and counts its spans. If only sampled spans are forwarded, it
-// also writes the message to forward. It returns an error reply instead of a result if the spans can't be counted.
+// countMessage decodes the message of a trace request and counts its spans. isCountedBySender is true if the header of
+// the request says that the sender has counted them. countMessage returns an error reply instead of a result if the
+// spans can't be counted.
 func (s *Server) countMessage(c *call, ws *workspace, isCountedBySender bool) (result Result, refusal *reply) {
-	defer c.sampled.releaseUnused()
 	message, refusal := s.toProtobuf(c, ws)
 	if refusal != nil {
 		return 0, refusal
@@ -159,7 +160,7 @@ func (s *Server) countMessage(c *call, ws *workspace, isCountedBySender bool) (r
 	s.ParsedBytes.Add(uint64(len(message)))
 	result, err := ws.reader.read(message, isCountedBySender)
 	if err != nil {
-		return 0, newRefusal(result, otlpanswer.InvalidArgument, err.Error())
+		return 0, newRefusal(result, otlpanswer.InvalidArgument, err.Error()) // counts the request under result
 	}
 	if result != ResultCounted {
 		return result, nil
@@ -167,10 +168,11 @@ func (s *Server) countMessage(c *call, ws *workspace, isCountedBySender bool) (r
 	return s.publishCounted(c, ws, message)
 }
 
-// publishCounted publishes the counted spans of a request, all or none. Then it replaces the received message by the
-// message to forward, which can have fewer spans. If an equal message was published before, it does not publish the
-// spans again. If the sender should retry, or should send smaller requests, it returns an error reply instead.
+// publishCounted publishes the counted spans of a request: all of them, or none if an equal message was published
+// before. Then it replaces the received message by the message to forward, which can have fewer spans. It returns an
+// error reply instead of a result if the sender should retry, or should send smaller requests.
 func (s *Server) publishCounted(c *call, ws *workspace, message []byte) (result Result, refusal *reply) {
+	defer c.sampled.releaseReserved()          // after an error
 	selection, refusal := s.selectSpans(c, ws) // before publishing: after an error, the sender sends the spans again
 	if refusal != nil {
 		return 0, refusal
@@ -179,7 +181,7 @@ func (s *Server) publishCounted(c *call, ws *workspace, message []byte) (result 
 	if outcome == receiver.NotPublished {
 		return respondToDrop(dropReason)
 	}
-	savedBytes := s.replaceReceived(c, ws, selection)
+	savedBytes := s.replaceReceived(c, ws, selection) // also for a retry, which is forwarded again
 	if outcome == receiver.PublishedBefore {
 		return ResultDuplicate, nil
 	}
@@ -219,7 +221,7 @@ func (s *Server) decompress(c *call, ws *workspace) (message []byte, refusal *re
 		return c.message, nil
 	}
 	plain, err := ws.decompressor.Decompress(c.message, c.compression, &s.Bodies)
-	c.Own(plain) // releases the memory with the request
+	c.Own(plain) // the request releases it, also after an error
 	if err != nil {
 		return nil, s.refuseUnreadable(err, ResultUnparsable)
 	}

@@ -39,22 +39,20 @@ func (c *call) canForwardReceived() bool {
 // setForwarded sets c.forwarded to the message for the upstream: the one with only the sampled spans, the received
 // one, or its conversion to protobuf. It returns false if the upstream can't read any of them.
 func (c *call) setForwarded() (canForward bool) {
-	upstreamEncoding := encodingProtobuf
+	protobufEncoding := encodingProtobuf // for a message in protobuf
 	if c.server.config.Forward.IsGRPC() {
-		upstreamEncoding = encodingGRPC
+		protobufEncoding = encodingGRPC
 	}
 	isJSON := c.encoding == encodingJSON
 	switch {
 	case c.sampled.body != nil:
-		c.forwarded = encodedMessage{c.sampled.body.Bytes, c.sampled.compression, upstreamEncoding}
+		c.forwarded = encodedMessage{c.sampled.body.Bytes, c.sampled.compression, protobufEncoding}
+	case isJSON && c.canForwardReceived():
+		c.forwarded = encodedMessage{c.message, c.compression, encodingJSON}
 	case c.canForwardReceived():
-		receivedEncoding := upstreamEncoding
-		if isJSON {
-			receivedEncoding = encodingJSON
-		}
-		c.forwarded = encodedMessage{c.message, c.compression, receivedEncoding}
+		c.forwarded = encodedMessage{c.message, c.compression, protobufEncoding}
 	case c.protobuf != nil:
-		c.forwarded = encodedMessage{c.protobuf, bodies.Plain, upstreamEncoding}
+		c.forwarded = encodedMessage{c.protobuf, bodies.Plain, protobufEncoding}
 	default:
 		return false
 	}
@@ -193,8 +191,8 @@ func field(response *http.Response, name string) string {
 }
 
 // replyFromHTTP converts the response of an OTLP/HTTP upstream to a reply. If the sender and the upstream use the same
-// encoding, the reply contains body unchanged. A web page with a success status becomes an error. If isTruncated is
-// true, the reply has no body.
+// encoding, the reply contains the status and body unchanged. A web page with a success status counts as an error. If
+// isTruncated is true, the reply has no body.
 func (c *call) replyFromHTTP(response *http.Response, body []byte, isTruncated bool) *reply {
 	mediaType := response.Header.Get("Content-Type")
 	translated := &reply{Status: statusFromHTTP(response), httpStatus: response.StatusCode}
@@ -204,13 +202,13 @@ func (c *call) replyFromHTTP(response *http.Response, body []byte, isTruncated b
 		translated.Message = "forward request: the destination responded with a web page; check --otlp-forward"
 	}
 	upstreamEncoding := c.forwarded.encoding
-	senderEncoding := c.encoding
+	canCopy := c.encoding == upstreamEncoding && !isTruncated
 	isProtobuf := upstreamEncoding == encodingProtobuf && strings.HasPrefix(mediaType, mediaProtobuf)
 	switch {
-	case senderEncoding == upstreamEncoding && !isTruncated:
+	case canCopy: // even a web page
 		translated.copyBody(body, mediaType)
 	case isWebPage:
-		translated.httpStatus = 0 // the success status of the page would contradict the code
+		translated.httpStatus = 0 // the sender gets the HTTP status of translated.Code instead of a success
 	case isProtobuf && !isTruncated:
 		translated.readProtobuf(body)
 	}
@@ -245,8 +243,8 @@ func statusFromHTTP(response *http.Response) (status otlpanswer.Status) {
 	}
 	httpStatus := strconv.Itoa(response.StatusCode) + " " + http.StatusText(response.StatusCode)
 	status.Message = "forward request: the destination responded with " + httpStatus
-	canRetry := status.Code == otlpanswer.ResourceExhausted || status.IsRetryable()
-	if canRetry {
+	isExhausted := status.Code == otlpanswer.ResourceExhausted // retryable only if it has a delay
+	if isExhausted || status.IsRetryable() {
 		status.Retry = otlpanswer.RetryAfter(response.Header.Get("Retry-After"), time.Now())
 	}
 	return status
@@ -269,7 +267,7 @@ func replyFromGRPC(response *http.Response, body []byte, senderEncoding encoding
 	}
 	details := field(response, headerGRPCDetails)
 	translated.Retry = otlpanswer.ReadStatus(decodeBinary(details)).Retry
-	if senderEncoding == encodingGRPC {
+	if senderEncoding == encodingGRPC { // the sender can read all details, not only the retry delay
 		translated.areDetailsCopied = true
 		translated.copiedDetails = details
 	}

@@ -65,13 +65,14 @@ func frame(message []byte) []byte {
 const grpcCompressions = "gzip,zstd,snappy"
 
 // compressionFromGRPC returns the compression for the value of a grpc-encoding header. isKnown is false if it is not
-// supported. The name "snappy" means the framing format of snappy in gRPC, but the block format in HTTP.
+// supported. In gRPC, the framing format of snappy is named "snappy". In HTTP, it is named "x-snappy-framed", and
+// "snappy" is the block format.
 func compressionFromGRPC(name string) (compression bodies.Compression, isKnown bool) {
 	compression, isKnown = bodies.CompressionOf(name)
 	switch compression {
 	case bodies.Snappy:
 		return bodies.SnappyFramed, true
-	case bodies.SnappyFramed: // its name in HTTP is unknown in gRPC
+	case bodies.SnappyFramed: // gRPC does not know "x-snappy-framed"
 		return bodies.Plain, false
 	}
 	return compression, isKnown
@@ -159,7 +160,7 @@ type healthCheck struct{ *call }
 // request contains the name of an unknown service, the response is an error. readErr is the error of reading the
 // body.
 func (c healthCheck) Handle(readErr error) receiver.Response {
-	if refusal := c.setMessage(readErr); refusal != nil {
+	if refusal := c.readMessage(readErr); refusal != nil {
 		return c.respondError(refusal)
 	}
 	if refusal := c.decompress(); refusal != nil {
@@ -168,8 +169,8 @@ func (c healthCheck) Handle(readErr error) receiver.Response {
 	c.Result = int(ResultOther)
 	service := checkedService(c.message)
 	if !hasService(service) {
-		return c.respond(newRefusal(ResultOther, otlpanswer.NotFound, "unknown gRPC method; send OTLP to Export of "+
-			"the trace, metrics or logs service"))
+		return c.respond(errorReply(otlpanswer.NotFound, "unknown gRPC service; send the name of the trace, "+
+			"metrics or logs service of OTLP, or an empty name"))
 	}
 	message := servingMessage
 	if c.server.IsStopping() {

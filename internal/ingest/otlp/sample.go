@@ -18,20 +18,20 @@ type sampled struct {
 	isEmpty     bool // whether all traces are sampled out, so that nothing is forwarded
 }
 
-// releaseUnused releases the reserved memory if no message has been written into it.
-func (m *sampled) releaseUnused() {
+// releaseReserved releases the reserved memory, unless a message has been written into it.
+func (m *sampled) releaseReserved() {
 	if m.reserved != nil {
 		m.reserved.Release()
 		m.reserved = nil
 	}
 }
 
-// selectSpans decides which spans of a request are forwarded. If some spans are sampled out, or if the spans get a mark
-// that they are counted, a new message must replace the received one. selectSpans reserves the memory for the new
-// message. It returns an error reply if there is not enough memory.
+// selectSpans decides which spans of a request are forwarded. If some spans are sampled out, or if they must be marked
+// as counted, a new message must replace the received one. selectSpans reserves the memory for the new message. It
+// returns an error reply if there is not enough memory.
 func (s *Server) selectSpans(c *call, ws *workspace) (selection sampling.Selection, refusal *reply) {
 	samplingPolicy := s.config.Keep
-	addMarks := s.config.MarksCounted // adds an attribute that marks the spans as counted
+	addMarks := s.config.MarksCounted // whether to add an attribute that marks the spans as counted
 	if samplingPolicy == nil && !addMarks {
 		return sampling.Selection{IsUnchanged: true}, nil
 	}
@@ -73,28 +73,33 @@ func (s *Server) replaceReceived(c *call, ws *workspace, selection sampling.Sele
 	receivedBytes := len(c.message)
 	if s.isNothingSelected(selection) {
 		c.sampled.isEmpty = true
-		c.Release()
+		c.releaseReceived()
 		return receivedBytes
 	}
-	s.writeAndRelease(c, ws)
-	return receivedBytes - len(c.sampled.body.Bytes)
+	c.writeSampled(ws)
+	s.compressSampled(c, ws)
+	forwardedBytes := len(c.sampled.body.Bytes)
+	return receivedBytes - forwardedBytes
 }
 
-// writeAndRelease writes the message with the sampled spans into the reserved memory, and releases the received
-// message.
-func (s *Server) writeAndRelease(c *call, ws *workspace) {
+// writeSampled writes the message with the sampled spans into the reserved memory, which becomes c.sampled.body. Then it
+// releases the received message.
+func (c *call) writeSampled(ws *workspace) {
 	body := c.sampled.reserved
+	body.Bytes = ws.sample.AppendSelected(body.Bytes) // copies the spans from the received message
+	c.releaseReceived()
 	c.sampled.reserved = nil
-	body.Bytes = ws.sample.AppendSelected(body.Bytes)
+	c.sampled.body = c.Own(body) // the request releases it after forwarding
+}
+
+// releaseReceived releases the memory of the received message, and of its conversion to protobuf.
+func (c *call) releaseReceived() {
 	c.Release()
 	c.message, c.protobuf = nil, nil
-	c.sampled.body = c.Own(body)
-	s.compressSampled(c, ws)
 }
 
-// compressSampled compresses the message with the sampled spans if the received message was compressed. It uses
-// gzip, because every OTLP server supports gzip. If there is not enough free memory, the message stays
-// uncompressed.
+// compressSampled compresses c.sampled.body if the received message was compressed. It uses gzip, because every OTLP
+// server supports gzip. If there is not enough free memory, the message stays uncompressed.
 func (s *Server) compressSampled(c *call, ws *workspace) {
 	if c.compression == bodies.Plain {
 		return

@@ -28,12 +28,16 @@ const (
 // countingBytes returns the maximum memory that is needed to count a request with a body of bodyBytes bytes.
 // hasMeasures is true if values of attributes are counted, too.
 func (s Semantics) countingBytes(bodyBytes int, hasMeasures bool) int {
-	counterBytes := otel.CounterBytes(bodyBytes)
-	if s == SemanticsDatadog {
-		counterBytes = translate.Bytes(bodyBytes, agent.IngestedBytes) + agent.FixedCounterBytes
+	var counterBytes int
+	switch s {
+	case SemanticsDatadog:
+		translationBytes := translate.Bytes(bodyBytes, agent.IngestedBytes)
+		counterBytes = translationBytes + agent.FixedCounterBytes
+	default:
+		counterBytes = otel.CounterBytes(bodyBytes)
 	}
 	batchBytes := spantable.MaxSpans(bodyBytes) * admit.SpanBytes
-	if hasMeasures {
+	if hasMeasures { // only with SemanticsOTel
 		counterBytes += otel.ValueBytes(bodyBytes)
 		batchBytes *= 2 // a request has as many values as spans at most
 	}
@@ -105,8 +109,9 @@ func newAgentReader(currentPolicy *atomic.Pointer[agent.Policy]) *agentReader {
 }
 
 // read decodes a trace message and counts its spans by the rules of the Datadog agent. isRequestCounted is true if the
-// sender has counted the spans itself; an attribute of a resource can overrule that for the resource's spans. If the
-// daemon can't apply the agent's rules, read counts nothing and returns ResultNotWanted.
+// header of the request says that the sender has counted the spans. An attribute of a resource can overrule the header
+// for the resource's spans. If the daemon can't apply the agent's rules, read counts nothing and returns
+// ResultNotWanted.
 func (r *agentReader) read(message []byte, isRequestCounted bool) (Result, error) {
 	policy := r.currentPolicy.Load()
 	canApply := policy != nil
@@ -120,7 +125,7 @@ func (r *agentReader) read(message []byte, isRequestCounted bool) (Result, error
 		return ResultUnparsable, err
 	}
 	spans := len(r.message.Spans)
-	spansCountedBySender := r.translator.Counted()
+	spansCountedBySender := r.translator.Counted() // according to the header or to the attribute of their resource
 	isAllCounted := spans > 0 && spansCountedBySender == spans
 	if isAllCounted {
 		return ResultComputedByClient, nil
@@ -146,7 +151,8 @@ func (r *agentReader) setPolicy(policy *agent.Policy) error {
 	return nil
 }
 
-// decode decodes a message and translates it to Datadog traces. Spans that the sender has already counted are left out.
+// decode decodes a message into r.message, and translates that to Datadog traces in r.traces. The traces don't contain
+// spans that the sender has already counted.
 func (r *agentReader) decode(message []byte, isRequestCounted bool) error {
 	spanAttributes, resourceAttributes := r.translator.Names()
 	if err := r.message.Decode(message, spanAttributes, resourceAttributes); err != nil {

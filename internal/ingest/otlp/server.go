@@ -118,11 +118,12 @@ func (s *Server) loadFeatures() (changed <-chan struct{}) {
 	}
 	features, changed := s.config.Features()
 	policy := s.agentPolicyOf(features)
-	if policy == nil && features.Stats {
+	hasUnsupportedRules := policy == nil && features.Stats // without features.Stats, there is no policy in any case
+	if hasUnsupportedRules {
 		s.config.Log.Warn("the agent is configured with tags or filters that only it can evaluate; it counts OTLP spans " +
 			"itself")
 	}
-	s.agentPolicy.Store(policy)
+	s.agentPolicy.Store(policy) // nil leaves the counting to the agent
 	return changed
 }
 

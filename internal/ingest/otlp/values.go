@@ -10,8 +10,8 @@ import (
 // refusedValues counts the values of measured attributes that are not counted, by reason.
 type refusedValues [measure.Refusals]atomic.Uint64
 
-// countRefusedValues counts the refused values of the request that ws.reader has read. It also logs the name of an
-// attribute that has one.
+// countRefusedValues counts the refused values of the request that ws.reader has read, and logs the name of an attribute
+// with refused values.
 func (s *Server) countRefusedValues(c *call, ws *workspace) {
 	refused, attribute := ws.reader.RefusedValues()
 	for reason, values := range refused {

@@ -110,8 +110,8 @@ func (r *reader) readRequest(json []byte) (err error) {
 const maxDisorder = time.Minute
 
 // beginInterval begins a new interval if the newest span of the request ended after the current interval. It also begins
-// one if the newest span ended more than maxDisorder before the end of the current interval. Then the file continues
-// with an earlier recording, or the clock of a sender was ahead.
+// one if the newest span ended more than maxDisorder before the end of the current interval: an older recording can be
+// appended to the file, or the clock of a previous sender can be ahead.
 func (r *reader) beginInterval() {
 	newest := int64(0) // end of the newest span, in nanoseconds since the Unix epoch
 	for _, batch := range r.counter.Batches {
@@ -147,21 +147,21 @@ func (r *reader) admit(origin registry.OriginID, lang string, labeller span.Labe
 	}
 }
 
-// endInterval ends the interval, and records the numbers of its labels as far as they are higher than those of earlier
-// intervals.
+// endInterval ends the current interval. If labels have exceeded their budgets in it, endInterval updates r.highest with
+// the numbers of their values.
 func (r *reader) endInterval() {
-	r.intervals.Begin()
+	r.intervals.Begin() // begins the next interval, which ends the current one
 	r.intervals.ReportEnded()
-	ended := r.intervals.Overflow()
-	hasOverflow := ended != nil && ended.IsLast
-	if !hasOverflow {
+	overflow := r.intervals.Overflow()
+	hasOverflow := overflow != nil && overflow.IsLast // if IsLast is false, overflow is from an earlier interval
+	switch {
+	case !hasOverflow:
 		return
+	case r.highest == nil:
+		r.highest = overflow
+	default:
+		r.highest = highestOf(r.highest, overflow)
 	}
-	if r.highest == nil {
-		r.highest = ended
-		return
-	}
-	r.highest = highestOf(r.highest, ended)
 }
 
 // highestOf returns the higher numbers of two intervals, for each label.

@@ -92,22 +92,21 @@ func (a *Accumulator) hashSeries(p *point) uint64 {
 // the series included. If p begins a new series, but MaxSeries are stored, it first removes all stored reports.
 func (a *Accumulator) replaceReport(series uint64, p *point) (newSpans float64) {
 	previous, hasPrevious := a.lastReports[series]
+	if hasPrevious && p.isOutdated(previous) {
+		return 0
+	}
 	isFull := len(a.lastReports) >= MaxSeries
 	if isFull && !hasPrevious {
 		a.removeReports()
 	}
-	if hasPrevious && p.isOutdated(previous) {
-		return 0
-	}
 	a.lastReports[series] = report{time: p.time, value: p.value}
-	if !p.isCumulative {
+	mayRepeatRemoved := p.start < a.periodStart // a removed report of the series may have included the same spans
+	switch {
+	case !p.isCumulative:
 		return p.value
-	}
-	if hasPrevious {
+	case hasPrevious:
 		return p.value - previous.value
-	}
-	startedBeforePeriod := p.start < a.periodStart // so p.value can include spans of removed reports
-	if startedBeforePeriod {
+	case mayRepeatRemoved:
 		return 0
 	}
 	return p.value
