@@ -97,8 +97,7 @@ type flow struct {
 }
 
 // add adds the tally of an entry. Spans or values that were neither published nor ignored are counted as dropped for
-// the given reason. The total of received ones is updated last, so that no reader sees one that is received, but not
-// yet counted as dropped or published.
+// the given reason.
 func (f *flow) add(t tally, reason DropReason) {
 	if t.received == 0 {
 		return
@@ -109,7 +108,7 @@ func (f *flow) add(t tally, reason DropReason) {
 	if t.ignored > 0 { // what a rule ignores is dropped, too
 		f.dropped[DropIgnored].Add(t.ignored)
 	}
-	f.received.Add(t.received)
+	f.received.Add(t.received) // last, so that the outcome of received spans is known
 }
 
 // droppedByReason returns a copy of the counters of dropped spans or values. It contains every reason, also those at 0.
@@ -139,7 +138,8 @@ func (t *totals) addCollapsed(spans *[span.WholeKey + 1]uint64) {
 	}
 }
 
-// collapsedOrigin is the key in Stats.Collapsed for spans whose origin did not fit in the interval.
+// collapsedOrigin is the key in Stats.Collapsed for spans whose origin did not fit in the interval, so that they are
+// counted in an origin that several processes share.
 const collapsedOrigin = "origin"
 
 // Stats is a copy of the totals. Dropped and ValuesDropped contain every reason, also those at 0.
@@ -171,20 +171,23 @@ func (s *Stats) DroppedTotal() (total uint64) {
 // stats returns a copy of the totals. It reads them one by one without a lock, so a batch that ends
 // during the call can be included in only some of them.
 func (t *totals) stats() Stats {
-	stats := Stats{
+	collapsed := map[string]uint64{collapsedOrigin: t.sharedOrigin.Load()}
+	for label := range t.collapsed {
+		collapsed[span.Label(label).String()] = t.collapsed[label].Load()
+	}
+	return Stats{
+		Dropped:          t.spans.droppedByReason(),
+		Received:         t.spans.received.Load(),
+		ValuesDropped:    t.values.droppedByReason(),
+		ValuesReceived:   t.values.received.Load(),
+		Collapsed:        collapsed,
 		Renamed:          t.renamed.Load(),
 		WithoutObjective: t.withoutObjective.Load(),
-		KeysDecoded:      t.decoded.Load(), KeysUncached: t.uncached.Load(),
-		KeysUnnumbered: t.unnumbered.Load(), KeysNormalised: t.normalised.Load(),
-		Dropped: t.spans.droppedByReason(), ValuesDropped: t.values.droppedByReason(),
-		Collapsed: make(map[string]uint64, span.WholeKey+2),
+		KeysDecoded:      t.decoded.Load(),
+		KeysUncached:     t.uncached.Load(),
+		KeysUnnumbered:   t.unnumbered.Load(),
+		KeysNormalised:   t.normalised.Load(),
 	}
-	for label := range t.collapsed {
-		stats.Collapsed[span.Label(label).String()] = t.collapsed[label].Load()
-	}
-	stats.Collapsed[collapsedOrigin] = t.sharedOrigin.Load() // spans counted together with those of other processes
-	stats.Received, stats.ValuesReceived = t.spans.received.Load(), t.values.received.Load()
-	return stats
 }
 
 // DropReason is the reason why received spans are not counted.

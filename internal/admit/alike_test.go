@@ -15,11 +15,11 @@ func TestKey_EqualHashes(t *testing.T) {
 	k := newKeyTable(64, 1<<20, testShare(1<<30))
 	one, other := []byte("one"), []byte("two")
 	_, hash := k.find(other)
-	first := k.add(one, hash, forCachedKey)
+	first := k.add(one, hash, forUnnumberedKey)
 	if index, _ := k.find(other); index != none {
 		t.Fatalf("%q is found as %q", other, k.known[index].keyBytes)
 	}
-	if second := k.add(other, hash, forCachedKey); second == first {
+	if second := k.add(other, hash, forUnnumberedKey); second == first {
 		t.Fatal("both keys have one place")
 	} else if index, _ := k.find(other); index != second {
 		t.Errorf("%q is found at %d, want %d", other, index, second)
@@ -60,12 +60,12 @@ func TestSlot_HeldUntilDrained(t *testing.T) {
 	var s ringShare
 	s.addRange(claim.End(), claim.Len(), 64)
 	claim.Publish()
-	if s.allows(r, 32, false); s.usedSlots != 1 {
+	if s.removeDrained(r.Drained()); s.usedSlots != 1 {
 		t.Errorf("%d slots are held of an undrained slot", s.usedSlots)
 	}
 	r.Send(ring.Signal{Kind: ring.Stop})
 	r.Consume(64, func([]aggregate.Slot) {}, func(ring.Signal) {})
-	if s.allows(r, 32, false); s.usedSlots != 0 {
+	if s.removeDrained(r.Drained()); s.usedSlots != 0 {
 		t.Errorf("%d slots are held of one that was drained", s.usedSlots)
 	}
 }

@@ -17,6 +17,7 @@ import (
 type batch struct {
 	slots         []aggregate.Slot          // one per span, then one per value
 	spans         int                       // number of spans
+	values        int                       // number of values
 	hashes        []uint32                  // hashes of the keys of all slots that are not ignored, in order
 	drainers      []uint16                  // drainer of each slot; noDrainer for an ignored one
 	perDrainer    []drainerBatch            // one per drainer
@@ -52,7 +53,8 @@ func (b *batch) reset(spans, values int) {
 	}
 	b.slots = b.slots[:n]
 	b.spans = spans
-	b.hashes = b.hashes[:0]
+	b.values = values
+	b.hashes = b.hashes[:0] // appended later, for slots that are not ignored
 	b.drainers = b.drainers[:n]
 	clear(b.perDrainer)
 	b.ignored = 0

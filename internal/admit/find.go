@@ -23,8 +23,9 @@ type snapshot struct {
 type finder struct {
 	shared   *Publishers
 	origin   *span.Origin
-	originID registry.OriginID
-	interval uint64 // interval in which originID is valid: its number plus one, 0 before the first
+	originID registry.OriginID // ID of origin in the current interval
+	firstUse use               // first use of a key in the current interval; unused before the first interval
+	laterUse use               // every further use of a key in the current interval
 	keys     *keyTable
 	found    int // index in keys of the last found key; none if it is not in the table
 
@@ -33,13 +34,26 @@ type finder struct {
 	collapsedSpans uint64 // spans of known keys in which a label was replaced
 
 	key            span.Key // scratch; cleared after each batch, so that it does not retain the message
-	uncachedResult resolved // result of find for a key that is not in the table
+	uncachedResult resolved // result of find or findValue for a key that is not in the table
 }
+
+// isIn reports whether the current interval has the given number.
+func (f *finder) isIn(interval uint64) bool { return f.firstUse == firstUseIn(interval) }
 
 // begin starts an interval, in which the publisher's origin has the given ID.
 func (f *finder) begin(interval uint64, origin registry.OriginID) {
-	f.keys.sweep(f.interval)
-	f.originID, f.interval = origin, interval
+	f.keys.sweep(f.firstUse) // keeps the keys that were used in the interval that ends
+	f.originID = origin
+	f.firstUse = firstUseIn(interval)
+	f.laterUse = laterUseIn(interval)
+}
+
+// useAfter returns the use of a key in the current interval that follows its last use.
+func (f *finder) useAfter(lastUse use) use {
+	if lastUse == f.firstUse {
+		return f.laterUse
+	}
+	return f.firstUse
 }
 
 // find returns where the spans of a snapshot's key are counted, and decodes the key only if necessary. The
@@ -70,7 +84,7 @@ func (f *finder) find(cycle *aggregate.Cycle, s *snapshot) (*resolved, error) {
 	}
 	f.found = index
 	known := &f.keys.known[index]
-	wasUsedTwice := known.used == firstUseIn(f.interval).asSecondUse()
+	wasUsedTwice := known.lastUse == f.laterUse
 	if !wasUsedTwice {
 		err := f.admitKnown(cycle, s, known)
 		if err != nil {
@@ -86,9 +100,9 @@ func (f *finder) find(cycle *aggregate.Cycle, s *snapshot) (*resolved, error) {
 // is a prime number, so that a sender that repeats the same keys does not always hit the same one.
 const collapsedPerSample = 61
 
-// sampleCollapsed must be called for each span of a known key in which a label was replaced, because the label
-// has too many values. For one in collapsedPerSample calls, it decodes the key again, so that the most frequent
-// values of such labels can be found.
+// sampleCollapsed must be called for each span of a known key in which a label was replaced because it has too many
+// values. The registry finds the most frequent of these values from a sample: one span in collapsedPerSample, which
+// counts as that many spans.
 func (f *finder) sampleCollapsed(cycle *aggregate.Cycle, s *snapshot, known *knownKey) {
 	f.collapsedSpans++
 	if f.collapsedSpans%collapsedPerSample != 0 {
@@ -109,7 +123,7 @@ type admitted struct {
 }
 
 // findNew returns where the spans of a key are counted that is not in the key table. It adds the key to the
-// table if mayCache allows that and there is space. hash is the hash of the key.
+// table if mayCache allows this and there is space. hash is the hash of the key.
 func (f *finder) findNew(cycle *aggregate.Cycle, s *snapshot, hash uint64) (*resolved, error) {
 	f.found = none
 	admission, wasNormalized, err := f.admit(cycle, s, s.Key)
@@ -117,47 +131,54 @@ func (f *finder) findNew(cycle *aggregate.Cycle, s *snapshot, hash uint64) (*res
 		return nil, err
 	}
 	f.decodedKeys.add(wasNormalized)
-	f.uncachedResult = f.resolved(admission)
 	if !mayCache(s.Key, &admission.Admission) {
-		return &f.uncachedResult, nil
+		return f.resolveUncached(&admission), nil
 	}
-	index := f.keys.add(s.Key, hash, forCachedKey)
+	index := f.keys.add(s.Key, hash, forUnnumberedKey)
 	if index == none {
 		f.decodedKeys.uncached++
-		return &f.uncachedResult, nil
+		return f.resolveUncached(&admission), nil
+	}
+	lastUse := f.firstUse
+	hasReplacedLabels := !admission.IsUnchanged()
+	if hasReplacedLabels {
+		lastUse = f.laterUse // mayCache returns false at the first use of such a key
 	}
 	f.found = index
 	known := &f.keys.known[index]
-	known.resolved = f.uncachedResult
-	hasReplacedLabels := !admission.IsUnchanged()
-	if hasReplacedLabels { // mayCache returns true for such a key at its second use, or later
-		known.used = known.used.asSecondUse()
-	}
+	known.resolved = newResolved(&admission, lastUse)
 	return &known.resolved, nil
 }
 
 // findValue returns where values of a measure are counted, for the span s from a request body. Its key must be the last
 // one that find has found. The result is valid until the next call of find or findValue.
 func (f *finder) findValue(cycle *aggregate.Cycle, s *snapshot, measure span.Measure) *resolved {
-	value := &f.uncachedResult
-	if f.found == none {
-		*value = resolved{}
-	} else {
-		value = f.keys.valueOf(f.found, measure)
+	isCached := f.found != none
+	if !isCached {
+		admission := f.admitValue(cycle, s, measure)
+		return f.resolveUncached(&admission)
 	}
-	firstUse := firstUseIn(f.interval)
-	if value.used == firstUse.asSecondUse() {
-		return value
+	value := f.keys.valueOf(f.found, measure)
+	wasUsedTwice := value.lastUse == f.laterUse
+	if !wasUsedTwice {
+		admission := f.admitValue(cycle, s, measure)
+		*value = newResolved(&admission, f.useAfter(value.lastUse))
 	}
-	isSecondUse := value.used == firstUse
+	return value
+}
+
+// admitValue admits the key of a span from a request body for values of a measure.
+func (f *finder) admitValue(cycle *aggregate.Cycle, s *snapshot, measure span.Measure) admitted {
 	key := s.labeller.Label(s.span)
 	key.Measure = measure
 	f.normalize(key)
-	*value = f.resolved(admitted{Admission: cycle.Admit(f.originID, key)})
-	if isSecondUse {
-		value.used = firstUse.asSecondUse()
-	}
-	return value
+	return admitted{Admission: cycle.Admit(f.originID, key)}
+}
+
+// resolveUncached returns where the spans of an admitted key are counted that is not in the key table.
+func (f *finder) resolveUncached(a *admitted) *resolved {
+	f.uncachedResult = newResolved(a, f.firstUse)
+	return &f.uncachedResult
 }
 
 // mayCache reports whether a new key may be added to the key table. If labels of the key were replaced, their
@@ -167,39 +188,34 @@ func mayCache(key []byte, admission *registry.Admission) bool {
 	return len(key) > 0 && !admission.ReplacedAtFirstUse
 }
 
-// findUnlabelled returns the row without labels, for a span whose key has the given number. It is called if there was no
-// memory to store the key. It returns an error if the client has not defined the number.
+// findUnlabelled returns where spans are counted without labels, for a span with a number that stands for no key in the
+// key table. It returns an error if the client has not defined the number. Otherwise, there was no memory for the key.
 func (f *finder) findUnlabelled(cycle *aggregate.Cycle, number uint32) (*resolved, error) {
 	if !f.keys.isUnlabelled(number) {
 		return nil, fmt.Errorf("resolve key: number %d is not defined on this connection", number)
 	}
-	f.uncachedResult = f.resolved(admitted{Admission: cycle.AdmitUnlabelled(f.originID)})
-	return &f.uncachedResult, nil
+	return f.resolveUncached(&admitted{Admission: cycle.AdmitUnlabelled(f.originID)}), nil
 }
 
 // admitKnown finds out where the spans of a known key are counted in the current interval, and stores the result
 // in known. It must be called for the first two uses of the key in an interval, because keys that are used
 // twice are kept in the next one.
 func (f *finder) admitKnown(cycle *aggregate.Cycle, s *snapshot, known *knownKey) error {
-	wasEverUsed := known.used != 0 // otherwise, the client has only defined a number for the key
-	wasUsedInInterval := known.used.isIn(f.interval)
+	isNew := known.lastUse == unused // the client has only defined a number for the key
 	admission, wasNormalized, err := f.admit(cycle, s, known.keyBytes)
 	if err != nil {
 		return err
 	}
-	known.resolved = f.resolved(admission) // as the first use in the interval
-	if wasUsedInInterval {
-		known.used = known.used.asSecondUse()
-	}
-	if !wasEverUsed {
-		f.decodedKeys.add(wasNormalized) // only at the first use, so that the key is counted once
+	known.resolved = newResolved(&admission, f.useAfter(known.lastUse))
+	if isNew {
+		f.decodedKeys.add(wasNormalized)
 	}
 	return nil
 }
 
-// admit decodes and normalizes the key of a span, and returns where the span is counted, and by which objectives. If a configured rule
-// ignores the key, the ID in the result is ignoredKey. wasNormalized reports whether a label was changed.
-// encoded is the key in the native protocol; it is not used if the span is from a request body.
+// admit decodes and normalizes the key of a span, and returns where the span is counted, and by which objectives.
+// a.ID is ignoredKey if a rule in the configuration excludes the span. wasNormalized reports whether a label was
+// changed. encoded is the key in the native protocol; it is not used if the span is from a request body.
 func (f *finder) admit(
 	cycle *aggregate.Cycle, s *snapshot, encoded []byte,
 ) (a admitted, wasNormalized bool, err error) {
@@ -209,9 +225,10 @@ func (f *finder) admit(
 	}
 	wasNormalized = f.normalize(key)
 	if f.shared.config.Ignore.MatchesKey(key) {
-		return admitted{Admission: registry.Admission{ID: ignoredKey}}, wasNormalized, nil
+		a.ID = ignoredKey
+		return a, wasNormalized, nil
 	}
-	a.objectives = f.shared.config.Objectives.Match(key, f.origin) // before labels are replaced
+	a.objectives = f.shared.config.Objectives.Match(key, f.origin)
 	a.Admission = cycle.Admit(f.originID, key)
 	return a, wasNormalized, nil
 }
@@ -227,9 +244,9 @@ func (f *finder) decode(s *snapshot, encoded []byte) (*span.Key, error) {
 	return &f.key, err //nolint:wrapcheck // the decoder's error is complete
 }
 
-// resolved returns the table's entry for a key that was admitted in the current interval.
-func (f *finder) resolved(a admitted) resolved {
-	return resolved{firstUseIn(f.interval), a.ID, a.Hash, a.Collapsed, a.objectives}
+// newResolved returns where the spans of a key are counted that was admitted at its last use.
+func newResolved(a *admitted, lastUse use) resolved {
+	return resolved{lastUse, a.ID, a.Hash, a.Collapsed, a.objectives}
 }
 
 // normalize makes the labels of a key valid UTF-8 of limited length. It writes names of services and
@@ -252,12 +269,8 @@ func (f *finder) define(number uint32, encoded []byte) error {
 			return err
 		}
 	}
-	isAssigned := f.keys.assign(number, encoded, index, hash)
-	if isAssigned {
-		return nil
-	}
-	isAssigned = f.assignAfterRemoval(number, encoded)
-	if !isAssigned {
+	hasMemory := f.keys.assign(number, encoded, index, hash) || f.evictAndAssign(number, encoded)
+	if !hasMemory {
 		f.keys.markUnlabelled(number)
 		f.shared.totals.unnumbered.Add(1)
 	}
@@ -270,10 +283,10 @@ func (f *finder) checkKey(encoded []byte) error {
 	return wire.ReadKey(&f.key, encoded) //nolint:wrapcheck // the decoder's error is complete
 }
 
-// assignAfterRemoval removes all keys to which the client has not assigned a number from the key table, and then
+// evictAndAssign removes all keys to which the client has not assigned a number from the key table, and then
 // assigns a number to an encoded key. It does nothing and returns false if that would free too little memory.
 // It also returns false if the memory is still not enough.
-func (f *finder) assignAfterRemoval(number uint32, encoded []byte) bool {
+func (f *finder) evictAndAssign(number uint32, encoded []byte) bool {
 	if !f.keys.isSweepWorthwhile() {
 		return false
 	}

@@ -15,7 +15,7 @@ import (
 // resolved is the row in which the spans of a key are counted, and the hash that selects a ring for
 // them.
 type resolved struct {
-	used       use // last use; the other fields are valid in its interval
+	lastUse    use // the other fields are valid in its interval
 	id         registry.KeyID
 	hash       uint32
 	collapsed  registry.LabelSet // labels that the key lost
@@ -25,22 +25,21 @@ type resolved struct {
 // ignoredKey is the ID of a key whose spans are ignored. The registry never assigns it.
 const ignoredKey registry.KeyID = registry.MostKeys
 
-// use is the interval of a key's last use, and whether that was the first use in the interval. It
-// is 0 before the first use. Both facts are in one number, so that the hot path needs one
-// comparison to see that the key does not have to be admitted.
+// use identifies a use of a key: the interval, and whether it is the first use in the interval. Uses are
+// ordered by time. Both facts are in one number, so that the hot path needs one comparison to see that the
+// key does not have to be admitted.
 type use uint64
 
-// firstUseIn returns the first use in an interval, given the interval's number plus one.
-func firstUseIn(interval uint64) use { return use(interval << 1) }
+const (
+	unused       use = 0              // before the first use
+	afterAllUses use = math.MaxUint64 // later than any use
+)
 
-// afterAllUses is later than any use.
-const afterAllUses use = math.MaxUint64
+// firstUseIn returns the first use of a key in an interval.
+func firstUseIn(interval uint64) use { return use(2*interval + 2) }
 
-// asSecondUse returns a use after the first one in the same interval.
-func (u use) asSecondUse() use { return u | 1 }
-
-// isIn reports whether u is in an interval, given the interval's number plus one.
-func (u use) isIn(interval uint64) bool { return uint64(u>>1) == interval }
+// laterUseIn returns any use of a key in an interval except for the first one.
+func laterUseIn(interval uint64) use { return firstUseIn(interval) + 1 }
 
 // knownKey is a key that the publisher has used. It is found by its bytes: the fingerprint of its
 // spans, or the encoded key in the native protocol. Its labels are not cached, since they would take
@@ -104,7 +103,7 @@ type keyTable struct {
 	maxBytes            int
 	share               keyShare // memory that is charged for the known keys and the numbers
 	numberedBytes       int      // part of share that is charged for numbers and numbered keys
-	full                bool     // a key or number did not fit since the last sweep
+	needsSweep          bool     // a key or number did not fit since the last sweep
 	hasUnrecordedNumber bool     // a client has defined a number for which the list of numbers had no space
 }
 
@@ -145,9 +144,9 @@ func (k *keyTable) find(keyBytes []byte) (index int, hash uint64) {
 	}
 }
 
-// predict returns the index of the key with the given bytes, or none if its guess is wrong. It assumes that keys
-// repeat in the same order, and only compares keyBytes with the key that was used after k.last the last time. So
-// most keys are found without a hash lookup.
+// predict returns the index of the key with the given bytes, or none if its guess is wrong. It guesses that keys
+// repeat in the same order. So it only compares keyBytes with one key: the one that followed the last found key before,
+// see train. In this way, most keys are found without a hash lookup.
 func (k *keyTable) predict(keyBytes []byte) int {
 	if !k.isInTable(k.last) {
 		return none
@@ -173,14 +172,15 @@ func (k *keyTable) train(index int) {
 }
 
 // add adds a key that is not in the table, and returns its index. hash is the hash of the key. It returns
-// none if the table has the maximum number of keys, or if the memory for keys is used up. The limit on
-// the memory depends on reason.
+// none if the table has the maximum number of keys, or if the memory for keys is used up. A key without a number, as
+// stated by reason, may not use all of the memory, see keyMemory.
 func (k *keyTable) add(keyBytes []byte, hash uint64, reason chargeReason) int {
 	capacity := keyCapacity(keyBytes)
+	cost := costOf(capacity) + k.valueBytes()
 	maxKnown := 2 * k.maxKeys // maxKeys with a number, and as many without
 	isFull := len(k.known) >= maxKnown
-	if isFull || !k.charge(costOf(capacity)+k.valueBytes(), reason) {
-		k.full = true // the next sweep removes unused keys
+	if isFull || !k.charge(cost, reason) {
+		k.needsSweep = true
 		return none
 	}
 	index := len(k.known)
@@ -195,8 +195,12 @@ func (k *keyTable) add(keyBytes []byte, hash uint64, reason chargeReason) int {
 // valueOf returns where values of a measure are counted that belong to spans of the known key with the given index.
 // The result is valid until the table changes.
 func (k *keyTable) valueOf(index int, measure span.Measure) *resolved {
-	firstMeasure := index * k.measures
-	return &k.values[firstMeasure+int(measure)-1]
+	return &k.valuesOf(index)[measure-1]
+}
+
+// valuesOf returns the elements of k.values for the known key with the given index: one per measure.
+func (k *keyTable) valuesOf(index int) []resolved {
+	return k.values[index*k.measures : (index+1)*k.measures]
 }
 
 // valueBytes returns the memory of the values of a known key. append can double the list.
@@ -229,14 +233,12 @@ func (k *keyTable) release() {
 	k.share.shrink(0)
 }
 
-// sweep removes the keys that were last used before the given interval, except for keys that a client
-// has assigned a number to. The indexes of the remaining keys change. sweep does nothing if the table
-// has had space for all keys since the last call.
-func (k *keyTable) sweep(interval uint64) {
-	if !k.full {
-		return
+// sweep removes the keys that have no number and were last used before oldest. The indexes of the remaining keys
+// change. sweep does nothing if the table has had space for all keys since the last call.
+func (k *keyTable) sweep(oldest use) {
+	if k.needsSweep {
+		k.removeUsedBefore(oldest)
 	}
-	k.removeUsedBefore(firstUseIn(interval))
 }
 
 // removeUnnumbered removes all keys to which the client has not assigned a number. The indexes of the remaining
@@ -246,8 +248,8 @@ func (k *keyTable) removeUnnumbered() { k.removeUsedBefore(afterAllUses) }
 // removeUsedBefore removes the keys that have no number and were last used before oldest, and returns their memory
 // to the other publishers.
 func (k *keyTable) removeUsedBefore(oldest use) {
-	k.full = false
-	k.removeFromList(oldest)
+	k.needsSweep = false
+	k.removeFromKnown(oldest)
 	k.share.shrink(k.usedBytes())
 	k.rehash(slotsFor(len(k.known)))
 }
@@ -271,10 +273,10 @@ func slotsFor(keys int) int {
 	return slots
 }
 
-// removeFromList removes the keys that have no number and were last used before oldest from k.known. The caller must
-// call rehash afterwards, because the indexes of the remaining keys change.
-func (k *keyTable) removeFromList(oldest use) {
-	isKept := func(key *knownKey) bool { return key.numberCount > 0 || key.used >= oldest }
+// removeFromKnown removes the keys that have no number and were last used before oldest from k.known, and their values
+// from k.values. The caller must call rehash afterwards, because the indexes of the remaining keys change.
+func (k *keyTable) removeFromKnown(oldest use) {
+	isKept := func(key *knownKey) bool { return key.numberCount > 0 || key.lastUse >= oldest }
 	count := 0
 	for i := range k.known {
 		if isKept(&k.known[i]) {
@@ -288,7 +290,7 @@ func (k *keyTable) removeFromList(oldest use) {
 		if isKept(&k.known[i]) {
 			newIndexes[i] = int32(len(remaining))
 			remaining = append(remaining, k.known[i])
-			remainingValues = append(remainingValues, k.values[i*k.measures:(i+1)*k.measures]...)
+			remainingValues = append(remainingValues, k.valuesOf(i)...)
 		}
 	}
 	k.updateNumbers(newIndexes)
@@ -362,11 +364,11 @@ func (k *keyTable) assign(number uint32, keyBytes []byte, index int, hash uint64
 	isNew := index == none
 	if isNew {
 		hasReplaced := k.replaceKeyOf(number, keyBytes, hash)
-		if hasReplaced { // the new key has taken the number and the memory of the old one
+		if hasReplaced { // the number stands for the new key now
 			return true
 		}
 		index = k.add(keyBytes, hash, forNumberedKey)
-		if index == none {
+		if index == none { // add has found no memory
 			return false
 		}
 	}
@@ -378,8 +380,8 @@ func (k *keyTable) assign(number uint32, keyBytes []byte, index int, hash uint64
 }
 
 // replaceKeyOf replaces the key that has a number by another one, in the same memory, so that a client can
-// redefine a number any number of times. It returns false if no key has the number, if the key has another
-// number, too, or if the memory is too small for the new key.
+// redefine a number any number of times. It changes nothing and returns false if no key has the number, if the key has
+// more than one number, or if the memory is too small for the new key.
 func (k *keyTable) replaceKeyOf(number uint32, keyBytes []byte, hash uint64) bool {
 	index := k.indexOfNumber(number)
 	if index == none {
@@ -396,8 +398,8 @@ func (k *keyTable) replaceKeyOf(number uint32, keyBytes []byte, hash uint64) boo
 	return true
 }
 
-// remove removes a key from the hash table in k.slots. find ends at an empty slot, so remove fills the gap with
-// keys that find would otherwise miss.
+// remove removes the key with the given index from the hash table in k.slots. find starts at the slot that the hash of a
+// key selects, and stops at the first empty slot. So remove moves a later key into the gap if find would stop there.
 func (k *keyTable) remove(index int) {
 	mask := uint32(len(k.slots) - 1)
 	gap := uint32(k.known[index].hash) & mask
@@ -406,20 +408,21 @@ func (k *keyTable) remove(index int) {
 	}
 	for i := (gap + 1) & mask; !k.slots[i].isEmpty(); i = (i + 1) & mask {
 		key := &k.known[k.slots[i].index()]
-		firstSlot := uint32(key.hash) & mask // where find begins
-		slotsSinceFirst := (i - firstSlot) & mask
-		slotsSinceGap := (i - gap) & mask
-		if slotsSinceFirst >= slotsSinceGap { // find passes the gap before the key
-			k.slots[gap] = k.slots[i]
-			gap = i
+		firstSlot := uint32(key.hash) & mask // where find starts to search for the key
+		slotsBackToFirst := (i - firstSlot) & mask
+		slotsBackToGap := (i - gap) & mask
+		startsAfterGap := slotsBackToFirst < slotsBackToGap
+		if startsAfterGap { // find does not pass the gap
+			continue
 		}
+		k.slots[gap] = k.slots[i]
+		gap = i
 	}
 	k.slots[gap] = keySlot{}
 }
 
 // growNumbersTo extends k.numbers, the list of the numbers that the client has given to keys, up to the given
-// number. It returns false if there is no memory. If k.hasUnrecordedNumber is set, any of the added numbers can be
-// one whose key was not stored, so spans with these numbers are counted without labels.
+// number. It returns false if there is no memory.
 func (k *keyTable) growNumbersTo(number uint32) bool {
 	oldLength := len(k.numbers)
 	if int64(number) < int64(oldLength) {
@@ -428,13 +431,13 @@ func (k *keyTable) growNumbersTo(number uint32) bool {
 	newLength := k.lengthFor(int(number))
 	cost := numberBytes * (newLength - oldLength)
 	if !k.charge(cost, forNumberedKey) {
-		k.full = true
+		k.needsSweep = true
 		return false
 	}
 	k.numberedBytes += cost
 	grown := make([]uint32, newLength)
 	copy(grown, k.numbers)
-	if k.hasUnrecordedNumber {
+	if k.hasUnrecordedNumber { // the client can have defined any of the added numbers
 		for i := oldLength; i < newLength; i++ {
 			grown[i] = unlabelled
 		}
@@ -454,20 +457,21 @@ func (k *keyTable) lengthFor(number int) int {
 // stands for an undefined number.
 func numberEntry(index int) uint32 { return uint32(index) + 1 }
 
-// setNumber assigns a number to a key of the table. If another key has the number, it loses it. Keys with a
-// number stay in the table even if they are not used. k.numbers must be long enough to contain the number.
+// setNumber assigns a number to the key with the given index. If the number is assigned to another key, it is taken
+// from that key. A key can have several numbers. Keys with a number stay in the table even if they are not used.
+// k.numbers must be long enough to contain the number.
 func (k *keyTable) setNumber(number uint32, index int) {
+	k.releaseNumber(number)
 	known := &k.known[index]
-	if known.numberCount == 0 {
+	known.numberCount++
+	if known.numberCount == 1 {
 		k.numberedBytes += known.cost()
 	}
-	known.numberCount++
-	k.releaseNumber(number) // from the key that it belonged to
 	k.numbers[number] = numberEntry(index)
 }
 
-// releaseNumber separates a number from its key, if there is one. A key without a number can be removed from
-// the table. The caller must then overwrite k.numbers[number].
+// releaseNumber takes a number from the key that it is assigned to, if there is one. A key without a number can be
+// removed from the table.
 func (k *keyTable) releaseNumber(number uint32) {
 	index := k.indexOfNumber(number)
 	if index == none {
@@ -475,9 +479,10 @@ func (k *keyTable) releaseNumber(number uint32) {
 	}
 	known := &k.known[index]
 	known.numberCount--
-	if known.numberCount == 0 { // numberedBytes is the memory of all keys with a number
+	if known.numberCount == 0 {
 		k.numberedBytes -= known.cost()
 	}
+	k.numbers[number] = 0
 }
 
 // isSweepWorthwhile reports whether removing all keys without a number would free at least an eighth of the
@@ -507,12 +512,12 @@ func newKeyMemory(bytes, connections int) keyMemory {
 	return keyMemory{share: share, common: int64(bytes) - share*int64(connections)}
 }
 
-// chargeReason is the reason why a key is added to a table.
+// chargeReason is the reason why memory is charged.
 type chargeReason uint8
 
 const (
-	forCachedKey   chargeReason = iota // a span was sent with the key's bytes or fingerprint
-	forNumberedKey                     // the key is about to get a number
+	forUnnumberedKey chargeReason = iota // a span was sent with the key's bytes or fingerprint
+	forNumberedKey                       // the key is about to get a number
 )
 
 // keyShare is one publisher's account in the keyMemory.
@@ -524,19 +529,22 @@ type keyShare struct {
 
 // charge adds cost to the number of bytes that the publisher uses. Bytes in excess of those reserved for the
 // publisher are taken from the memory that all publishers have in common. If too little of that is free, charge
-// changes nothing and returns false. The last quarter is only for keys with a number.
+// changes nothing and returns false. Keys without a number can take only three quarters of the common memory.
 func (s *keyShare) charge(cost int, reason chargeReason) bool {
-	total := s.charged + cost
-	addedCommon := s.commonPart(total) - s.commonPart(s.charged)
 	commonLimit := s.memory.common
-	if reason == forCachedKey {
+	if reason == forUnnumberedKey {
 		commonLimit -= commonLimit / 4
 	}
-	if addedCommon > 0 && s.memory.taken.Add(addedCommon) > commonLimit {
-		s.memory.taken.Add(-addedCommon)
-		return false
+	charged := s.charged + cost
+	addedCommon := s.commonPart(charged) - s.commonPart(s.charged)
+	if addedCommon > 0 {
+		taken := s.memory.taken.Add(addedCommon)
+		if taken > commonLimit {
+			s.memory.taken.Add(-addedCommon)
+			return false
+		}
 	}
-	s.charged = total
+	s.charged = charged
 	return true
 }
 

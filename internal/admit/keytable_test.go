@@ -47,14 +47,14 @@ func TestKeyTable_SweepFreesMemory(t *testing.T) {
 	for n := 0; ; n++ {
 		raw := fmt.Append(nil, n)
 		_, hash := k.find(raw)
-		if k.add(raw, hash, forCachedKey) == none {
+		if k.add(raw, hash, forUnnumberedKey) == none {
 			break
 		}
 	}
 	if held := k.held(); held > k.share.charged+leastHeld {
 		t.Errorf("a full table holds %d bytes, and costs %d", held, k.share.charged)
 	}
-	k.sweep(1)
+	k.sweep(firstUseIn(1))
 	if held := k.held(); k.share.charged != 0 || share.memory.taken.Load() != 0 || held > leastHeld {
 		t.Errorf("a swept table holds %d bytes, and costs %d", held, k.share.charged)
 	}
@@ -103,7 +103,7 @@ func TestKeyTable_AgainstMap(t *testing.T) {
 			}
 		case 1:
 			interval++
-			if k.full {
+			if k.needsSweep {
 				keep := map[string]string{}
 				for _, pinned := range numbers {
 					keep[pinned] = known[pinned]
@@ -115,19 +115,19 @@ func TestKeyTable_AgainstMap(t *testing.T) {
 				}
 				known = keep
 			}
-			k.sweep(interval - 1)
+			k.sweep(firstUseIn(interval - 1))
 		default:
 			index, hash := k.find([]byte(raw))
 			if (index != none) != (known[raw] != "") {
 				t.Fatalf("step %d: %q is at %d, known: %q", step, raw, index, known[raw])
 			}
 			if index == none {
-				if index = k.add([]byte(raw), hash, forCachedKey); index != none {
+				if index = k.add([]byte(raw), hash, forUnnumberedKey); index != none {
 					known[raw] = raw
 				}
 			}
 			if index != none {
-				k.known[index].used, used[raw] = firstUseIn(interval), interval
+				k.known[index].lastUse, used[raw] = firstUseIn(interval), interval
 				if got := string(k.known[index].keyBytes); got != raw {
 					t.Fatalf("step %d: %q stands for %q", step, raw, got)
 				}
@@ -166,14 +166,14 @@ func TestKeyTable_ScanKeepsHotKeys(t *testing.T) {
 		index, hash := k.find([]byte(raw))
 		if index == none {
 			misses++
-			if index = k.add([]byte(raw), hash, forCachedKey); index == none {
+			if index = k.add([]byte(raw), hash, forUnnumberedKey); index == none {
 				return
 			}
 		}
-		k.known[index].resolved = resolved{used: firstUseIn(interval), id: registry.KeyID(1)}
+		k.known[index].resolved = resolved{lastUse: firstUseIn(interval), id: registry.KeyID(1)}
 	}
 	for interval := uint64(2); interval < 12; interval++ {
-		k.sweep(interval - 1)
+		k.sweep(firstUseIn(interval - 1))
 		misses = 0
 		for hot := range 20 {
 			use(interval, fmt.Sprint("hot", hot))
@@ -212,7 +212,7 @@ func TestKeyTable_RedefinitionInFullTable(t *testing.T) {
 	if !k.isSweepWorthwhile() {
 		t.Error("no sweep for half of the table")
 	}
-	k.sweep(^uint64(0))
+	k.sweep(afterAllUses)
 	if k.share.charged > before*2/3 || share.memory.taken.Load() != int64(k.share.charged) {
 		t.Errorf("%d bytes after a sweep of %d, %d in all", k.share.charged, before, share.memory.taken.Load())
 	}
@@ -234,10 +234,10 @@ func TestKeyTable_RedefinedKeysAgainstMap(t *testing.T) {
 			raw = fmt.Sprint("often ", rnd.IntN(10))
 		}
 		if !k.defined(number, raw) {
-			if !k.full || len(k.known) < 100 {
+			if !k.needsSweep || len(k.known) < 100 {
 				t.Fatalf("step %d: there is no room among %d keys", step, len(k.known))
 			}
-			k.sweep(1)
+			k.sweep(firstUseIn(1))
 			k.defined(number, raw)
 		}
 		numbers[number] = raw

@@ -21,10 +21,10 @@ func (p *Publisher) Publish(body []byte) error {
 	}
 	spans := uint64(walker.Len())
 	if spans == 0 {
-		walker.Next(&p.snapshot.Snapshot) // bytes after the end of the message are an error
+		walker.Next(&p.snapshot.Snapshot) // fails if bytes follow the empty list
 		return walker.Err()               //nolint:wrapcheck // the decoder's error is complete
 	}
-	entry := p.shared.totals.begin(spans, DropBug) // the reason if this function panics
+	entry := p.shared.totals.begin(spans, DropBug) // if a panic occurs; otherwise recordDrop sets the reason
 	defer entry.end()
 	defer p.endBatch(p.shared.config.MaxBatch)
 	reason, err := p.publishSpans(walker, &entry)
@@ -85,7 +85,7 @@ func (p *Publisher) pause() (isStopped bool) {
 	case <-p.shared.stopped:
 		return true
 	}
-	p.wait.spendUntil(time.Now())
+	p.waitBudget.spendUntil(time.Now())
 	return false
 }
 
@@ -95,7 +95,7 @@ func (p *Publisher) mayWait() bool {
 	if p.shared.config.Block {
 		return true
 	}
-	return p.wait.refill(time.Now(), p.shared.config.WaitBudget)
+	return p.waitBudget.refill(time.Now(), p.shared.config.WaitBudget)
 }
 
 // tryOnce admits the complete batch within one cycle, or drops it and returns the reason.
@@ -119,7 +119,7 @@ func (s *Publishers) Refuse(spans uint64) {
 
 // resolveAndClaim finds out where each span of a batch is counted, and reserves space for the spans in the
 // queues to the goroutines that count them. It returns notDropped, or the reason why the batch is dropped, and
-// an error if the message is malformed. The caller must call leaveCycle afterwards in all cases.
+// an error if the message is malformed. The caller must call leaveCycle afterwards, whatever the result.
 func (p *Publisher) resolveAndClaim(snapshots source) (DropReason, error) {
 	if p.shared.isStopped() {
 		return DropShutdown, nil
@@ -132,7 +132,7 @@ func (p *Publisher) resolveAndClaim(snapshots source) (DropReason, error) {
 		return DropShutdown, nil
 	}
 	hasOrigin := p.joinCycle(cycle)
-	if !hasOrigin { // too many processes send spans in this interval
+	if !hasOrigin { // too many processes send spans in this interval, so the agent has to count these
 		return DropLeftToAgent, nil
 	}
 	err := p.resolveOnce(cycle, &snapshots)
@@ -143,13 +143,13 @@ func (p *Publisher) resolveAndClaim(snapshots source) (DropReason, error) {
 }
 
 // resolveOnce finds out where each span of the batch is counted. It does nothing if an earlier attempt to publish
-// the batch did this in the same cycle, or export interval. Keys that are used often are preferred, and a retry
-// must not count as another use.
+// the batch did this in the same cycle, or export interval, because the registry would count a retry as another use
+// of the keys.
 func (p *Publisher) resolveOnce(cycle *aggregate.Cycle, snapshots *source) error {
 	if p.batch.isResolvedIn(cycle.Number()) {
 		return nil
 	}
-	defer p.finder.countDecodedKeys()
+	defer p.finder.countDecodedKeys() // also if a key is malformed
 	return p.resolve(cycle, snapshots)
 }
 
@@ -165,14 +165,13 @@ func (p *Publisher) claimAll() DropReason {
 	return notDropped
 }
 
-// joinCycle prepares the publisher for a cycle, a set of spans that are exported together. In a new export
-// interval, it first gets an ID for the publisher's origin, the process that sends the spans. It returns
-// false if there are too many origins, so that the agent has to count the spans.
+// joinCycle prepares the publisher for a cycle, a set of spans that are exported together. An export interval consists
+// of one or more cycles. In a new interval, joinCycle gets an ID for the publisher's origin, the process that sends the
+// spans. It returns false if there are too many origins, so that the agent has to count the spans.
 func (p *Publisher) joinCycle(cycle *aggregate.Cycle) bool {
 	p.settlement.EnterCycle(cycle.Number())
-	interval := cycle.Interval() + 1 // from 1, because the finder's interval is 0 at first
-	isSameInterval := p.finder.interval == interval
-	if isSameInterval {
+	interval := cycle.Interval()
+	if p.finder.isIn(interval) {
 		return true
 	}
 	origin, ok := p.admitOrigin(cycle)
@@ -199,7 +198,7 @@ func (p *Publisher) resolve(cycle *aggregate.Cycle, snapshots *source) error {
 	b.reset(snapshots.len(), len(snapshots.values()))
 	p.route.Begin()
 	remainingValues := snapshots.values() // values of the spans from i on
-	for i := 0; snapshots.next(s, i); i++ {
+	for i := 0; snapshots.next(s); i++ {
 		key, err := p.finder.find(cycle, s)
 		if err != nil {
 			return err
@@ -278,8 +277,8 @@ func (p *Publisher) resolveValue(cycle *aggregate.Cycle, i int, v *span.Value) {
 const claimTries = 8
 
 // claim reserves slots for the spans of the batch in one ring, the queue to a drainer, which counts them. It
-// returns notDropped, or the reason why the whole batch is dropped. In either case, leaveCycle must be called
-// afterwards.
+// returns notDropped, or the reason why the whole batch is dropped. leaveCycle gives up slots that were claimed
+// but not published.
 func (p *Publisher) claim(drainerIndex int) DropReason {
 	part := &p.batch.perDrainer[drainerIndex]
 	aggregator := p.shared.config.Aggregator
@@ -291,16 +290,19 @@ func (p *Publisher) claim(drainerIndex int) DropReason {
 		return DropBatchTooLarge
 	}
 	spanRing := aggregator.Ring(drainerIndex)
+	share := &p.shares[drainerIndex]
+	share.removeDrained(spanRing.Drained())
 	isAlone := p.shared.isAlone()
-	if p.shares[drainerIndex].allows(spanRing, slots, isAlone) {
-		claim, reason := claimSlots(spanRing, slots)
-		part.claim = claim
-		return reason
-	}
-	if isAlone {
+	isAllowed := share.allows(spanRing.Free(), slots, isAlone)
+	switch {
+	case !isAllowed && isAlone:
 		return DropRingFull // the free slots are kept for the next publisher
+	case !isAllowed:
+		return DropOverShare // other publishers need the free slots
 	}
-	return DropOverShare // other publishers need the free slots
+	claim, reason := claimSlots(spanRing, slots)
+	part.claim = claim
+	return reason
 }
 
 // claimSlots claims n slots of a ring. If other publishers claim slots at the same time, it makes up to
@@ -378,9 +380,8 @@ func (p *Publisher) publish(entry *entry) {
 	}
 }
 
-// leaveCycle allows the current cycle, an export interval, to end. It gives up the slots that the publisher has
-// reserved in a ring, or queue, but not filled, because the ring would be blocked otherwise. It also drops the
-// reference to the message.
+// leaveCycle allows the current cycle, an export interval, to end. It first gives up all ring slots that were claimed
+// but not published, because they would block the ring. It also drops the reference to the message.
 func (p *Publisher) leaveCycle() {
 	for i := range p.batch.perDrainer {
 		p.batch.perDrainer[i].claim.Abandon() // no effect after Publish
@@ -398,8 +399,9 @@ func (p *Publisher) endBatch(maxBatch int) {
 // source yields the snapshots of a batch, from a message of the native protocol or from a request
 // body that a receiver has counted.
 type source struct {
-	walker wire.SpansWalker
-	batch  *span.Batch // spans of a request body; nil for a message
+	walker    wire.SpansWalker
+	batch     *span.Batch // spans of a request body; nil for a message
+	nextIndex int         // index in batch.Snapshots of the next snapshot
 }
 
 // len returns the number of snapshots of the batch.
@@ -418,19 +420,19 @@ func (src *source) values() []span.Value {
 	return src.batch.Values
 }
 
-// next reads the snapshot with the index i into s. It returns false after the last one, or if the
-// message is malformed. The first call must have the index 0, each other call the next index.
-func (src *source) next(s *snapshot, i int) bool {
+// next reads the next snapshot into s. It returns false after the last one, or if the message is malformed.
+func (src *source) next(s *snapshot) bool {
 	isFromMessage := src.batch == nil
 	if isFromMessage {
 		return src.walker.Next(&s.Snapshot)
 	}
-	if i == len(src.batch.Snapshots) {
+	if src.nextIndex == len(src.batch.Snapshots) {
 		return false
 	}
-	record := &src.batch.Snapshots[i]
+	record := &src.batch.Snapshots[src.nextIndex]
+	src.nextIndex++
 	s.Snapshot = wire.Snapshot{
-		Key:      src.batch.FingerprintOf(record), // the labeller can make the key itself
+		Key:      src.batch.FingerprintOf(record), // identifies the key; only the labeller can make the key itself
 		Duration: record.Duration, End: record.End, Flags: record.Flags, Weight: record.Weight,
 	}
 	s.labeller, s.span = src.batch.Labeller, record.Span
@@ -492,7 +494,8 @@ func (s *Publishers) PublishTogether(commit func(), parts ...BatchPart) (reason 
 }
 
 // claimTogether claims ring slots for the batches of all parts. It returns notDropped, or the reason why not all
-// batches can be published. slots is the number of slots that all batches need together.
+// batches can be published. slots is the number of slots that all batches need together. The caller must call leaveAll
+// afterwards, which gives up slots that were claimed but not published.
 func (s *Publishers) claimTogether(parts []BatchPart, slots uint64) DropReason {
 	aggregator := s.config.Aggregator
 	slotsOfAllRings := uint64(aggregator.Drainers() * aggregator.RingSlots())
@@ -500,7 +503,7 @@ func (s *Publishers) claimTogether(parts []BatchPart, slots uint64) DropReason {
 		return DropBatchTooLarge
 	}
 	for i := range parts {
-		reason, _ := parts[i].Publisher.resolveAndClaim(source{batch: parts[i].Batch})
+		reason, _ := parts[i].Publisher.resolveAndClaim(source{batch: parts[i].Batch}) // only messages can be malformed
 		if reason != notDropped {
 			return reason
 		}

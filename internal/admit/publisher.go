@@ -6,7 +6,6 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/recovery"
-	"github.com/spanstatsd/spanstatsd/internal/ring"
 	"github.com/spanstatsd/spanstatsd/internal/routing"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/span/slo"
@@ -26,7 +25,7 @@ type Publisher struct {
 	snapshot     snapshot // scratch; cleared after each batch, so that it does not retain the message
 	batch        batch
 	shares       []ringShare // one per drainer
-	wait         waitBudget
+	waitBudget   waitBudget
 	settlement   *recovery.SettlementTracker
 	dropped      atomic.Uint64 // number of dropped spans
 }
@@ -40,13 +39,13 @@ func (s *Publishers) NewPublisher(origin span.Origin) *Publisher {
 	return p
 }
 
-// NewConnection is like NewPublisher, for a connection of the native protocol. A part of the memory for keys is
-// reserved for it. A file tells the next daemon how many spans it has received. If there are too many origins,
-// its spans are counted together with those of other processes. process is the client's process ID, or 0.
+// NewConnection is like NewLastPublisher, for a connection of the native protocol. process is the client's process ID,
+// or 0. A part of the memory for keys is reserved for the connection. The recovery file, if there is one, contains the
+// number of its received spans, for the next daemon.
 func (s *Publishers) NewConnection(origin span.Origin, process int32) *Publisher {
 	p := s.newPublisher(origin, keyShare{memory: &s.keyMemory, reserved: s.keyMemory.share})
 	p.process = process
-	p.withoutAgent = true
+	p.withoutAgent = true // spans of the native protocol cannot be forwarded to an agent
 	p.settlement = recovery.NewSettlementTracker(s.config.Recovery)
 	return p
 }
@@ -107,10 +106,10 @@ func (p *Publisher) Received() uint64 { return p.settlement.Received() }
 // empty if the file has no record of the publisher.
 func (p *Publisher) Token() string { return p.settlement.Token() }
 
-// SettleBefore returns how many of the received spans are settled: delivered, or finally dropped. firstUnsettled is
-// the first cycle, or export interval, with spans that are not settled. SettleBefore is safe for concurrent use.
-func (p *Publisher) SettleBefore(firstUnsettled uint64) uint64 {
-	return p.settlement.SettleBefore(firstUnsettled)
+// SettleBefore records that all spans in cycles, or export intervals, before the given one are settled: delivered, or
+// finally dropped. It returns how many of the received spans are settled. It is safe for concurrent use.
+func (p *Publisher) SettleBefore(cycle uint64) (settled uint64) {
+	return p.settlement.SettleBefore(cycle)
 }
 
 // Dropped returns the number of spans that were not admitted. It is safe for concurrent use.
@@ -127,12 +126,9 @@ func (p *Publisher) Counted(i int) (cycle uint64, slot *aggregate.Slot) {
 // the function commit of PublishTogether may call it.
 func (p *Publisher) CountedSpans() int { return p.batch.spans - p.batch.ignored }
 
-// CountedValues returns how many values of these spans are counted. Only the function commit of PublishTogether may
-// call it.
-func (p *Publisher) CountedValues() int {
-	values := len(p.batch.slots) - p.batch.spans
-	return values - p.batch.ignoredValues
-}
+// CountedValues returns how many values of the current batch are counted: all except for those of ignored spans. Only
+// the function commit of PublishTogether may call it.
+func (p *Publisher) CountedValues() int { return p.batch.values - p.batch.ignoredValues }
 
 // Cycle returns the number of the export interval in which the current batch is counted. It may only be
 // called by the callback commit of PublishTogether.
@@ -171,24 +167,23 @@ const (
 	usedPerFreeAlone = 7
 )
 
-// allows reports whether the publisher may claim n more slots of a ring. With them, it may use as many slots as
-// are still free for others, or seven times as many if it is alone. A publisher that uses no slots may claim
-// any number.
-func (s *ringShare) allows(r *ring.Ring[aggregate.Slot], n int, isAlone bool) bool {
-	s.removeDrained(r.Drained())
+// allows reports whether the publisher may claim n more slots of a ring with the given number of free slots. With
+// them, it may use at most as many slots as it leaves free, or seven times as many if it is the only publisher. A
+// publisher that uses no slots may claim any number. removeDrained must be called first.
+func (s *ringShare) allows(freeSlots, n int, isAlone bool) bool {
 	if s.usedSlots == 0 {
 		return true
 	}
-	maxUsedPerFree := usedPerFree
+	used := s.usedSlots + n
+	free := freeSlots - n
 	if isAlone {
-		maxUsedPerFree = usedPerFreeAlone
+		return used <= usedPerFreeAlone*free
 	}
-	freeForOthers := r.Free() - n
-	return s.usedSlots+n <= maxUsedPerFree*freeForOthers
+	return used <= usedPerFree*free
 }
 
-// removeDrained subtracts the slots that the consumer of the ring has freed from those that the publisher
-// uses. The consumer has freed all slots before the position drained.
+// removeDrained removes the ranges whose slots the consumer of the ring has freed. drained is the ring position after
+// the last freed slot.
 func (s *ringShare) removeDrained(drained uint64) {
 	for s.rangeCount > 0 {
 		oldest := s.rangeAt(0)
@@ -201,9 +196,9 @@ func (s *ringShare) removeDrained(drained uint64) {
 	}
 }
 
-// addRange records that the publisher uses n more slots of a ring with ringSize slots, until the consumer has
-// passed the position end. If there are many ranges already, it extends the last one, so that the slots of the
-// range only count as free when all of them are.
+// addRange records that the publisher uses n more slots, which end at the ring position end. ringSize is the number of
+// slots of the ring. If there are many ranges already, addRange extends the last one. All slots of a range count as
+// used until the last of them is freed.
 func (s *ringShare) addRange(end uint64, n, ringSize int) {
 	s.usedSlots += n
 	if s.mustExtendLast(ringSize) {

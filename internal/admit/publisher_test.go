@@ -137,7 +137,7 @@ func TestRingShare_AgainstList(t *testing.T) {
 				}
 			case 2:
 				before := r.Drained()
-				s.allows(r, n, false)
+				s.removeDrained(r.Drained())
 				after := r.Drained()
 				most, least := 0, 0
 				for _, run := range runs {

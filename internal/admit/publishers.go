@@ -49,8 +49,8 @@ func DefaultConfig() Config {
 // numbers: seven eighths of MaxKeyBytes. The rest is for keys without a number, which can always be removed.
 func (c *Config) MaxNumberedBytes() int { return c.MaxKeyBytes - c.MaxKeyBytes/8 }
 
-// minKeyBytes is the lowest valid MaxKeyBytes. With it, MaxNumberedBytes is more than wire.MinMaxKeyBytes,
-// the key memory that the protocol guarantees to every client.
+// minKeyBytes is the lowest valid MaxKeyBytes: 160 KiB. MaxNumberedBytes is 140 KiB then, which is more than the
+// 128 KiB for keys that the protocol guarantees to every client, wire.MinMaxKeyBytes.
 const minKeyBytes = wire.MinMaxKeyBytes * 5 / 4
 
 // Check validates c. The error names every invalid field.
@@ -137,8 +137,8 @@ const SpanBytes = int(unsafe.Sizeof(aggregate.Slot{}) + unsafe.Sizeof(uint32(0))
 // guardAndRouteBytes is roughly the memory of a publisher's guard and route in the aggregator.
 const guardAndRouteBytes = 1 << 10
 
-// PublisherBytes returns the maximum memory of one publisher, except for its keys. drainers is the
-// number of goroutines that aggregate spans: a publisher has some data for each of them.
+// PublisherBytes returns the maximum memory of one publisher, except for the bytes that are charged for its keys.
+// drainers is the number of goroutines that aggregate spans: a publisher has some data for each of them.
 func (c *Config) PublisherBytes(drainers int) int {
 	const (
 		bytesPerDrainer    = int(unsafe.Sizeof(ringShare{}) + unsafe.Sizeof(drainerBatch{}))

@@ -76,7 +76,7 @@ func TestRetry_IsNoRecurrence(t *testing.T) {
 	}
 	recurring := 0
 	for i := range p.finder.keys.known {
-		if k := &p.finder.keys.known[i]; k.used != firstUseIn(p.finder.interval) {
+		if k := &p.finder.keys.known[i]; k.lastUse != p.finder.firstUse {
 			recurring++
 		}
 	}
