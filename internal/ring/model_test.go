@@ -25,18 +25,19 @@ func (m *model) used() (n int) {
 	return n
 }
 
-// take returns the slots that one turn of at most limit slots consumes, and frees them.
+// take returns the slots that one turn of at most limit slots consumes, and frees them. A skipped run takes a
+// turn of its own.
 func (m *model) take(limit int) (values []uint64) {
-	received := 0
-	for len(m.runs) > 0 && m.runs[0].state != 0 {
+	if len(m.runs) > 0 && m.runs[0].state == 2 {
+		m.runs = m.runs[1:]
+		return nil
+	}
+	for len(m.runs) > 0 && m.runs[0].state == 1 {
 		run := m.runs[0]
-		if received > 0 && received+len(run.values) > limit {
+		if len(values) > 0 && len(values)+len(run.values) > limit {
 			break
 		}
-		received += len(run.values)
-		if run.state == 1 {
-			values = append(values, run.values...)
-		}
+		values = append(values, run.values...)
 		m.runs = m.runs[1:]
 	}
 	return values

@@ -58,7 +58,7 @@ func (r *Ring[T]) segments(position, n uint64) (first, second []T) {
 // Send sends a signal to the consumer and wakes it. It returns false, and sends nothing, if
 // signalDepth signals are pending.
 func (r *Ring[T]) Send(signal Signal) bool {
-	isAdded := r.addSignal(signal, &r.tail)
+	isAdded := r.addSignal(signal)
 	if !isAdded {
 		return false
 	}
@@ -100,9 +100,12 @@ func (r *Ring[T]) Claim(n int) (Claim[T], Result) {
 	return Claim[T]{ring: r, start: start, length: uint64(n)}, Claimed
 }
 
+// hasEnded reports whether Publish, Skip or Abandon was called. It is also true for the zero Claim.
+func (c *Claim[T]) hasEnded() bool { return c.ring == nil }
+
 // Len returns the number of claimed slots. It returns 0 after Publish, Skip or Abandon.
 func (c *Claim[T]) Len() int {
-	if c.ring == nil {
+	if c.hasEnded() {
 		return 0
 	}
 	return int(c.length)
@@ -125,41 +128,43 @@ func (c *Claim[T]) Slot(i int) *T {
 func (c *Claim[T]) Segments() (first, second []T) { return c.ring.segments(c.start, c.length) }
 
 // Publish passes the claimed slots to the consumer. The caller must not use them afterwards.
-func (c *Claim[T]) Publish() { c.end(toPublish) }
+func (c *Claim[T]) Publish() {
+	const isSkipped = false
+	c.end(isSkipped)
+}
 
 // Skip gives the claimed slots back. The consumer frees them without reading them.
-func (c *Claim[T]) Skip() { c.end(toSkip) }
-
-// The values of the parameter skip of Claim.end.
-const toPublish, toSkip = false, true
+func (c *Claim[T]) Skip() {
+	const isSkipped = true
+	c.end(isSkipped)
+}
 
 // Abandon skips the claimed slots if neither Publish nor Skip was called: the consumer frees them
 // without reading them. They are counted as abandoned. Callers defer it, in case the code that fills
 // the slots panics.
 func (c *Claim[T]) Abandon() {
-	hasEnded := c.ring == nil
-	if hasEnded {
+	if c.hasEnded() {
 		return
 	}
 	c.ring.abandoned.Add(c.length)
-	c.end(toSkip)
+	c.Skip()
 }
 
-// end passes the claimed slots to the consumer. If skip is true, the consumer frees them without
+// end passes the claimed slots to the consumer. If isSkipped is true, the consumer frees them without
 // reading them. A second call panics, because the slots can belong to another producer by then.
-func (c *Claim[T]) end(skip bool) {
-	r := c.ring
-	if r == nil {
+func (c *Claim[T]) end(isSkipped bool) {
+	if c.hasEnded() {
 		panic("BUG: a claimed run was published or skipped twice")
 	}
+	r := c.ring
 	c.ring = nil
-	r.publish(c.start, c.length, skip)
+	r.publish(c.start, c.length, isSkipped)
 }
 
 // publish marks n claimed slots as published, the first of which is at position start. It wakes the
 // consumer if necessary.
-func (s *sequence) publish(start, n uint64, skip bool) {
-	s.words[start&s.mask].Store(uint64(wordOf(start, n, skip, s.shift)))
+func (s *sequence) publish(start, n uint64, isSkipped bool) {
+	s.words[start&s.mask].Store(uint64(wordOf(start, n, isSkipped, s.shift)))
 	s.wakeAfterPublish()
 }
 
@@ -167,9 +172,9 @@ func (s *sequence) publish(start, n uint64, skip bool) {
 // passed a Stop signal; slots published after Stop stay in the ring. It panics if another call is
 // running.
 //
-// onSlots must not retain the slots. Consume frees the slots that it has passed, at the latest after limit slots or
-// after one claim (slots that a producer claimed together), if that has more. Producers then overwrite them. If a
-// callback panics, the slots that it got are not freed.
+// onSlots must not retain the slots, because Consume frees them afterwards, and producers overwrite them. Consume
+// passes at most limit slots before it frees them, or one claim with more slots. If a callback panics, the slots
+// that it got are not freed.
 func (r *Ring[T]) Consume(limit int, onSlots func([]T), onSignal func(Signal)) {
 	if limit < 1 {
 		panic("BUG: the limit of a ring's consumer must be at least 1")
@@ -201,44 +206,49 @@ func (r *Ring[T]) Consume(limit int, onSlots func([]T), onSignal func(Signal)) {
 	}
 }
 
-// consumePublished passes published slots to onSlots, from position start on, and frees them. It returns the
-// position after them. It ends between two runs (slots that were claimed together), after at most limit slots,
-// but always consumes the first run.
-func (r *Ring[T]) consumePublished(start, limit uint64, onSlots func([]T)) uint64 {
-	position := start         // of the next run
-	undelivered := start      // position of the first slot that is not passed to onSlots yet
-	skippedSlots := uint64(0) // of runs that the producer has skipped
+// consumePublished consumes published runs (a run is the slots of one claim) from position start on, and returns the
+// position after them. It passes their slots to onSlots, and then frees them. If the first run is skipped, it only frees
+// that run.
+func (r *Ring[T]) consumePublished(start, limit uint64, onSlots func([]T)) (next uint64) {
+	run, isPublished := r.read(start)
+	if !isPublished {
+		return start
+	}
+	if run.skipped() {
+		end := start + run.length(r.mask)
+		r.skipped.Add(end - start)
+		r.free(start, end)
+		return end
+	}
+	end := r.findEnd(start, limit)
+	r.deliver(start, end, onSlots)
+	r.published.Add(end - start)
+	r.free(start, end)
+	return end
+}
+
+// findEnd returns the position after the published runs that begin at position start. It stops before a skipped run, and
+// before a run with which there would be more than limit slots, unless that is the first run.
+func (s *sequence) findEnd(start, limit uint64) uint64 {
+	end := start
 	for {
-		run, isPublished := r.read(position)
-		if !isPublished {
-			break
+		run, isPublished := s.read(end)
+		if !isPublished || run.skipped() {
+			return end
 		}
-		end := position + run.length(r.mask)
-		isFirst := position == start
-		exceedsLimit := end-start > limit
+		endOfRun := end + run.length(s.mask)
+		isFirst := end == start
+		exceedsLimit := endOfRun-start > limit
 		if exceedsLimit && !isFirst {
-			break
+			return end
 		}
-		if run.skipped() {
-			r.deliver(undelivered, position, onSlots) // the slots before this run
-			undelivered = end
-			skippedSlots += end - position
-		}
-		position = end
+		end = endOfRun
 	}
-	r.deliver(undelivered, position, onSlots)
-	if position != start {
-		r.free(start, position, skippedSlots)
-	}
-	return position
 }
 
 // deliver calls onSlots with the slots from position start up to, but excluding, position end. It calls
-// onSlots twice if the slots continue at the start of the ring, and not at all if start equals end.
+// onSlots twice if the slots continue at the start of the ring.
 func (r *Ring[T]) deliver(start, end uint64, onSlots func([]T)) {
-	if start == end {
-		return
-	}
 	first, second := r.segments(start, end-start)
 	onSlots(first)
 	if len(second) > 0 {
@@ -246,26 +256,19 @@ func (r *Ring[T]) deliver(start, end uint64, onSlots func([]T)) {
 	}
 }
 
-// free returns the slots from position start up to position end to the producers, and counts them. skipped
-// is how many of them the producers skipped.
-func (s *sequence) free(start, end, skipped uint64) {
-	s.updateHighWater(start, end) // before slots become free
-	delivered := end - start - skipped
-	s.published.Store(s.published.Load() + delivered)
-	if skipped != 0 {
-		s.skipped.Store(s.skipped.Load() + skipped)
-	}
+// free returns the slots from position start up to position end to the producers.
+func (s *sequence) free(start, end uint64) {
+	s.updateHighWater(start, end) // while these slots are still in use
 	s.head.Store(end)
 }
 
-// updateHighWater raises the high-water mark to the number of slots in use, if that is higher. In use are at least the
-// slots from position start up to position end. To avoid contention with producers, updateHighWater reads s.tail only if
-// further slots are published.
+// updateHighWater raises the maximum number of slots in use, if more slots are in use now. The slots from position start
+// up to position end have been consumed but not freed, so they are in use.
 func (s *sequence) updateHighWater(start, end uint64) {
 	used := end - start
 	_, hasMore := s.read(end)
-	if hasMore {
-		used = min(s.tail.Load()-start, s.size)
+	if hasMore { // otherwise tail is not read, to avoid contention with the producers
+		used = s.tail.Load() - start
 	}
 	if used > s.highWater.Load() {
 		s.highWater.Store(used)
@@ -332,23 +335,24 @@ type Stats struct {
 	Published uint64 // slots that were consumed and freed
 	Skipped   uint64 // slots that were skipped and freed
 	Abandoned uint64 // slots skipped by Abandon
-	Parks     uint64 // how often the consumer has gone to sleep
-	Wakes     uint64 // parks that a producer or a signal has ended
+	Sleeps    uint64 // how often the consumer has gone to sleep
+	Wakes     uint64 // sleeps that a producer or a signal has ended
 }
 
-// Free returns the number of free slots, which can be outdated immediately. It reads the consumer's cache
-// line.
+// Free returns the number of free slots, which can be outdated immediately. Frequent calls slow down the consumer,
+// because they read a cache line that it writes.
 func (r *Ring[T]) Free() int { return int(r.size) - r.used() }
 
 // used returns the number of claimed slots that are not freed.
 func (r *Ring[T]) used() int {
-	head := r.head.Load() // before tail; otherwise tail - head could be negative
-	used := r.tail.Load() - head
-	return int(min(used, r.size)) // more than size if slots were freed and claimed again in between
+	head := r.head.Load()
+	tail := r.tail.Load() // read after head, so it is not lower
+	used := tail - head   // more than size if slots were freed and claimed again in between
+	return int(min(used, r.size))
 }
 
 // Drained returns the position of the first slot that the consumer has not freed. Frequent calls slow down the consumer,
-// which writes to the cache line that they read.
+// because they read a cache line that it writes.
 func (r *Ring[T]) Drained() uint64 { return r.head.Load() }
 
 // Stats returns the counters of the ring and the number of slots in use. Producers and the consumer
@@ -361,7 +365,7 @@ func (r *Ring[T]) Stats() Stats {
 		Published: r.published.Load(),
 		Skipped:   r.skipped.Load(),
 		Abandoned: r.abandoned.Load(),
-		Parks:     r.parks.Load(),
+		Sleeps:    r.sleeps.Load(),
 		Wakes:     r.wakes.Load(),
 	}
 }

@@ -58,12 +58,12 @@ type counters struct {
 	skipped   atomic.Uint64
 	abandoned atomic.Uint64
 	highWater atomic.Uint64
-	parks     atomic.Uint64
+	sleeps    atomic.Uint64
 	wakes     atomic.Uint64
 }
 
-// init prepares an empty ring of 1<<shift slots. The first position is s.size instead of 0: the words of an unused ring
-// are 0, and that is the word of a published slot at position 0.
+// init prepares an empty ring of 1<<shift slots. Positions begin at s.size, because the zeroed words of a new ring would
+// mark slots of the lap before that as published.
 func (s *sequence) init(shift uint) {
 	s.shift = shift
 	s.size = 1 << shift
@@ -150,12 +150,13 @@ func (s *sequence) read(position uint64) (word, bool) {
 type word uint64
 
 // wordOf returns the word that marks n slots, the first of which is at the given position, as published. If
-// skip is true, the consumer frees the slots without reading them. The ring has 1<<shift slots.
-func wordOf(position, n uint64, skip bool, shift uint) word {
+// isSkipped is true, the consumer frees the slots without reading them. The ring has 1<<shift slots.
+func wordOf(position, n uint64, isSkipped bool, shift uint) word {
+	// The lowest bit of a word is skipFlag. Above it are shift bits for the length minus one, and then the lap.
 	lap := position >> shift
-	lapAndLength := lap<<shift | (n - 1)
-	w := word(lapAndLength) << 1 // the lowest bit is the flag
-	if skip {
+	lengthMinusOne := n - 1
+	w := word(lap<<(shift+1) | lengthMinusOne<<1)
+	if isSkipped {
 		w |= skipFlag
 	}
 	return w
@@ -168,7 +169,9 @@ const skipFlag word = 1
 // position with the same index. It ignores the highest bit of the position, for which a word has no
 // space.
 func (w word) publishes(position uint64, shift uint) bool {
-	return uint64(w)>>(shift+1) == position<<1>>1>>shift
+	const highestBit = 1 << 63
+	lap := uint64(w) >> (shift + 1)
+	return lap == (position&^highestBit)>>shift
 }
 
 func (w word) length(mask uint64) uint64 { return uint64(w)>>1&mask + 1 }

@@ -37,39 +37,40 @@ type pendingSignal struct {
 // mailbox contains the pending signals in the order in which they were sent. A lock is fast enough,
 // because there are only a few signals per second.
 type mailbox struct {
-	lowest  atomic.Uint64 // lowest position in pending, compared with the consumer's position
 	mu      sync.Mutex
 	pending []pendingSignal
+
+	firstDue atomic.Uint64 // lowest position in pending, or never; isSignalDue reads it without the lock
 }
 
 // immediately is the position of a signal that is delivered at any position of the consumer.
 const immediately = 0
 
-// never is the value of lowest when no signal is pending. No position reaches it.
+// never is the value of firstDue when no signal is pending. No position reaches it.
 const never = math.MaxUint64
 
 func (m *mailbox) init() {
 	m.pending = make([]pendingSignal, 0, signalDepth)
-	m.lowest.Store(never)
+	m.firstDue.Store(never)
 }
 
 // isSignalDue reports whether a signal is to be delivered to a consumer at the given position.
-func (m *mailbox) isSignalDue(position uint64) bool { return position >= m.lowest.Load() }
+func (m *mailbox) isSignalDue(position uint64) bool { return position >= m.firstDue.Load() }
 
 // addSignal adds a signal for the consumer. It returns false if there are too many. The consumer gets a Clear
-// signal immediately, and other signals after all slots that are claimed so far. tail is the position after these slots.
-func (m *mailbox) addSignal(signal Signal, tail *atomic.Uint64) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if len(m.pending) == signalDepth {
+// signal immediately, and other signals after all slots that are claimed so far.
+func (s *sequence) addSignal(signal Signal) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.pending) == signalDepth {
 		return false
 	}
-	added := pendingSignal{Signal: signal, position: immediately}
+	position := uint64(immediately)
 	if signal.Kind != Clear {
-		added.position = tail.Load() // under the lock, so that a later signal has no lower position
+		position = s.tail.Load() // under the lock, so that a later signal has no lower position
 	}
-	m.pending = append(m.pending, added)
-	m.lowest.Store(min(m.lowest.Load(), added.position))
+	s.pending = append(s.pending, pendingSignal{Signal: signal, position: position})
+	s.firstDue.Store(s.lowestPosition())
 	return true
 }
 
@@ -90,7 +91,7 @@ func (m *mailbox) takeSignal(position uint64) (Signal, bool) {
 	}
 	signal := m.pending[first].Signal
 	m.pending = slices.Delete(m.pending, first, first+1)
-	m.lowest.Store(m.lowestPosition())
+	m.firstDue.Store(m.lowestPosition())
 	return signal, true
 }
 

@@ -38,16 +38,16 @@ func (s *sequence) await(position uint64, idle *idlePolicy) {
 	s.sleepState.Store(sleepStateOf(isNap))
 	// A producer that publishes after this check sees sleepState, and wakes the consumer.
 	if s.hasWakingWork(position, isNap) {
-		s.endSleep()
+		s.cancelSleep()
 		return
 	}
-	s.parks.Add(1)
+	s.sleeps.Add(1)
 	idle.beginSleep(isNap)
 	select {
-	case <-s.wakeToken:
+	case <-s.wakeToken: // a producer has ended the sleep
 		s.wakes.Add(1)
 	case <-idle.timer.C: // the nap has ended; the timer runs only during naps
-		s.endSleep()
+		s.cancelSleep()
 	}
 	idle.timer.Stop()
 }
@@ -79,8 +79,11 @@ func (s *sequence) hasUrgentWork(position uint64) bool {
 // napTime is the length of a nap. Only a wake ends a park.
 const napTime = time.Millisecond
 
-// maxSkippedNaps limits the back-off of naps.
-const maxSkippedNaps = 15
+// Limits of idlePolicy.backoff.
+const (
+	minSkippedNaps = 1
+	maxSkippedNaps = 15
+)
 
 // idlePolicy decides whether the next sleep of a consumer is a nap or a park. The consumer naps after
 // work, except that naps are skipped after a useless nap, during which no work arrived: a client
@@ -88,17 +91,17 @@ const maxSkippedNaps = 15
 // one nap is skipped, after the next one three, and so on, up to maxSkippedNaps. Work that arrives
 // during a nap resets this.
 type idlePolicy struct {
-	timer          *time.Timer // ends a nap
-	hadWork        bool        // the consumer has had work since the last sleep
-	wasNap         bool        // the last sleep was a nap
-	napsToSkip     int         // number of naps that are still replaced by parks
-	skipsAfterNext int         // number of naps to skip after the next useless nap
+	timer      *time.Timer // ends a nap
+	hadWork    bool        // the consumer has had work since the last sleep
+	wasNap     bool        // the last sleep was a nap
+	napsToSkip int         // number of naps that are still to be replaced by parks
+	backoff    int         // value of napsToSkip after the next useless nap
 }
 
 func newIdlePolicy() *idlePolicy {
 	timer := time.NewTimer(napTime)
 	timer.Stop()
-	return &idlePolicy{timer: timer, skipsAfterNext: 1}
+	return &idlePolicy{timer: timer, backoff: minSkippedNaps}
 }
 
 // recordWork records that there was work.
@@ -107,38 +110,35 @@ func (i *idlePolicy) recordWork() { i.hadWork = true }
 // isNextNap reports whether the next sleep is a nap.
 func (i *idlePolicy) isNextNap() bool { return i.hadWork && i.napsToSkip == 0 }
 
-// beginSleep records that the consumer begins to sleep. If the sleep is a nap, it starts the timer that ends it. If the
-// sleep is a park that replaces a nap, one nap less is to be skipped.
+// beginSleep records that the consumer begins to sleep. It starts the timer that ends a nap.
 func (i *idlePolicy) beginSleep(isNap bool) {
 	if i.wasNap {
-		i.judgeLastNap()
-	}
-	replacesNap := !isNap && i.hadWork // the consumer naps after work, unless naps are skipped
-	if replacesNap {
-		i.napsToSkip--
+		i.setNapsToSkip()
 	}
 	if isNap {
 		i.timer.Reset(napTime)
+	} else if i.hadWork {
+		i.napsToSkip-- // this park replaces the nap that would follow work
 	}
 	i.wasNap = isNap
 	i.hadWork = false
 }
 
-// judgeLastNap decides how many of the next naps are skipped: none if there was work after the last nap,
-// otherwise more than the last time.
-func (i *idlePolicy) judgeLastNap() {
+// setNapsToSkip decides, after a nap, how many of the next naps are replaced by parks: none if there was work,
+// otherwise 1, 3, 7 and then 15.
+func (i *idlePolicy) setNapsToSkip() {
 	if i.hadWork {
 		i.napsToSkip = 0
-		i.skipsAfterNext = 1
+		i.backoff = minSkippedNaps
 		return
 	}
-	i.napsToSkip = i.skipsAfterNext
-	i.skipsAfterNext = min(2*i.skipsAfterNext+1, maxSkippedNaps)
+	i.napsToSkip = i.backoff
+	i.backoff = min(2*i.backoff+1, maxSkippedNaps)
 }
 
 // parking lets the consumer sleep until it is woken. The consumer sets sleepState before its last check
-// for work. The goroutine that resets sleepState to awake ends the sleep. If this is a producer, it sends
-// exactly one token.
+// for work. The goroutine that changes sleepState to awake ends the sleep. If this is a producer, it sends
+// exactly one token, which the consumer receives before its next sleep.
 type parking struct {
 	sleepState atomic.Uint32 // awake, napping or parked
 	wakeToken  chan struct{} // ends a sleep
@@ -160,19 +160,18 @@ func (p *parking) init() { p.wakeToken = make(chan struct{}, 1) }
 // after they have published slots or sent a signal. If several of them call it at once, only one ends
 // the sleep.
 func (p *parking) wake() {
-	state := p.sleepState.Load()
-	if state == awake {
+	if p.sleepState.Load() == awake { // usual; cheaper than Swap
 		return
 	}
-	endedSleep := p.sleepState.CompareAndSwap(state, awake)
+	endedSleep := p.sleepState.Swap(awake) != awake
 	if endedSleep {
-		p.wakeToken <- struct{}{} // does not block: the token of each sleep is received before the next sleep
+		p.wakeToken <- struct{}{} // does not block: the channel has space for the only token of this sleep
 	}
 }
 
-// endSleep ends the sleep from the consumer's side. If a producer has ended the sleep already, endSleep
+// cancelSleep lets the consumer end its own sleep. If a producer has ended the sleep already, cancelSleep
 // receives the producer's token, so that the token does not end a later sleep.
-func (p *parking) endSleep() {
+func (p *parking) cancelSleep() {
 	wasWoken := p.sleepState.Swap(awake) == awake
 	if wasWoken {
 		<-p.wakeToken

@@ -60,8 +60,8 @@ func TestWake_NoneIsLost(t *testing.T) {
 		if lost := time.Since(began); lost != 0 {
 			t.Errorf("only the end of a nap found some work; %s passed", lost)
 		}
-		if stats := r.Stats(); stats.Parks != stats.Wakes || stats.Parks == 0 {
-			t.Errorf("%d parks, %d wakes; want as many, and some", stats.Parks, stats.Wakes)
+		if stats := r.Stats(); stats.Sleeps != stats.Wakes || stats.Sleeps == 0 {
+			t.Errorf("%d sleeps, %d wakes; want as many, and some", stats.Sleeps, stats.Wakes)
 		}
 	})
 }
@@ -100,8 +100,8 @@ func TestConsumer_IdleParks(t *testing.T) {
 		slept := func(want uint64, when string) {
 			t.Helper()
 			synctest.Wait()
-			if got := r.Stats().Parks; got != want {
-				t.Errorf("%s: %d parks, want %d", when, got, want)
+			if got := r.Stats().Sleeps; got != want {
+				t.Errorf("%s: %d sleeps, want %d", when, got, want)
 			}
 		}
 		slept(1, "at first")
@@ -243,16 +243,16 @@ func TestNap_SleepsThroughNoBacklog(t *testing.T) {
 	})
 }
 
-// TestEndSleep_TakesToken expects no token of a wake that coincides with an endSleep, because it
+// TestCancelSleep_TakesToken expects no token of a wake that coincides with a cancelSleep, because it
 // would end a later park.
-func TestEndSleep_TakesToken(t *testing.T) {
+func TestCancelSleep_TakesToken(t *testing.T) {
 	r, err := New[uint64](8)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.sleepState.Store(parked)
 	r.wake()
-	r.endSleep()
+	r.cancelSleep()
 	if left, flag := len(r.wakeToken), r.sleepState.Load(); left != 0 || flag != 0 {
 		t.Errorf("%d tokens and flag %d are left, want none", left, flag)
 	}
@@ -269,7 +269,7 @@ func TestConsumer_ChecksAgainBeforeSleep(t *testing.T) {
 	claim, _ := r.Claim(1)
 	claim.Publish()
 	r.await(at, newIdlePolicy())
-	if parks := r.parks.Load(); parks != 0 {
-		t.Errorf("it slept %d times before a run that was there", parks)
+	if sleeps := r.sleeps.Load(); sleeps != 0 {
+		t.Errorf("it slept %d times before a run that was there", sleeps)
 	}
 }
