@@ -146,8 +146,8 @@ func (b *Balancer) raisePeak(keys int64) {
 	}
 }
 
-// growTo adds partitions if there are too few for the given number of different keys. Spans of a key
-// still go to the same drainers. It never removes partitions, because unused ones cost nothing.
+// growTo divides the partitions into smaller ones if there are too few for the given number of different keys.
+// No key changes its drainers by that. growTo never removes partitions, because unused ones cost nothing.
 func (b *Balancer) growTo(keys int) {
 	current := b.Routing()
 	partitions := partitionsFor(b.config.Drainers, keys)
@@ -238,7 +238,7 @@ type PartitionLoad struct {
 // addPlan stores a plan as the last one, and adds its moves, splits and merges to the totals. If the
 // plan changes the owner of a partition, addPlan also stores it as the last change.
 func (s *Stats) addPlan(p *Plan) {
-	s.LoadRatio = p.OldLoadRatio
+	s.LoadRatio = p.OldLoadRatio // measured; p.NewLoadRatio is a forecast
 	s.Moves += uint64(p.Moves)
 	s.Splits += uint64(p.Splits)
 	s.Merges += uint64(p.Merges)
@@ -249,24 +249,22 @@ func (s *Stats) addPlan(p *Plan) {
 	}
 }
 
-// setLoads sets the loads of the drainers, the goroutines that aggregate spans, and of the busiest partitions,
-// the parts of the key space. loads contains, by partition, the number of sampled spans while r was the current
-// routing.
-func (s *Stats) setLoads(loads []uint64, r *Routing) {
-	assigned := newAssignment(loads, r)
-	total := max(1, assigned.totalLoad()) // not 0, because it is a divisor
+// setLoads sets the loads of the drainers and of the busiest partitions (parts of the key space). samples contains
+// the number of sampled spans of each partition while r was the current routing.
+func (s *Stats) setLoads(samples []uint64, r *Routing) {
+	assigned := newAssignment(samples, r)
+	totalSamples := max(1, assigned.totalLoad()) // not 0, because it is a divisor
 	s.Drainers = make([]DrainerLoad, r.drainers)
-	for drainer, load := range assigned.drainerLoads {
-		estimatedSpans := load * sampleEvery // load is a number of samples
-		s.Drainers[drainer].Offered = uint64(estimatedSpans)
-		s.Drainers[drainer].Share = load / total
+	for drainer, drainerSamples := range assigned.drainerLoads {
+		s.Drainers[drainer].Offered = uint64(drainerSamples * sampleEvery) // estimated number of spans
+		s.Drainers[drainer].Share = drainerSamples / totalSamples
 	}
 	for _, owners := range assigned.owners {
 		for _, drainer := range owners {
 			s.Drainers[drainer].Partitions++
 		}
 	}
-	s.Busiest = busiest(assigned.partitionLoads(total))
+	s.Busiest = busiest(assigned.partitionLoads(totalSamples))
 }
 
 // partitionLoads returns the loads of the partitions with at least one sampled span. total is the sum of their loads.

@@ -107,8 +107,8 @@ func (a *assignment) splitHeavy() {
 // other partitions to even out the loads. It repeats this until the loads are balanced, no partition is left
 // to split, or maxSplits partitions per drainer have been split.
 func (a *assignment) splitUntilBalanced() {
-	allDrainers := len(a.drainerLoads)
-	for range maxSplits * allDrainers {
+	drainerCount := len(a.drainerLoads)
+	for range maxSplits * drainerCount {
 		if a.loadRatio() <= balanced {
 			return
 		}
@@ -116,14 +116,14 @@ func (a *assignment) splitUntilBalanced() {
 		if heaviest < 0 {
 			return
 		}
-		a.splitOver(heaviest, allDrainers)
+		a.splitOver(heaviest, drainerCount)
 		a.moveToIdlest()
 	}
 }
 
-// planMerges returns a plan in which partitions, parts of the key space, are no longer shared by several drainers if
-// their load is low. The plan changes nothing if there is no such partition, or if the loads of the drainers
-// would not be balanced afterwards. planMerges does not modify current.
+// planMerges returns a plan that gives each split partition (shared by several drainers) with a low load back to one
+// drainer. The plan changes nothing if there is no such partition, or if the loads of the drainers would not be
+// balanced afterwards. planMerges does not modify current.
 func planMerges(current *assignment, r *Routing) Plan {
 	oldRatio := current.loadRatio()
 	next := current.clone()
@@ -175,8 +175,8 @@ func (a *assignment) clone() *assignment {
 
 // planFrom returns the plan that changes the owners of all partitions from those in r to those in a. It
 // counts the partitions that get more owners as splits, those that get fewer as merges, and other
-// changes as moves. oldRatio is the highest load of a drainer over the lowest, as long as r is in use. why is
-// the reason shown in the statistics.
+// changes as moves. oldRatio is the load of the busiest drainer over that of the idlest, with the owners in r.
+// why is the reason shown in the statistics.
 func (a *assignment) planFrom(r *Routing, oldRatio float64, why string) Plan {
 	stats := PlanStats{OldLoadRatio: oldRatio, NewLoadRatio: a.loadRatio(), Why: why}
 	p := Plan{owners: a.owners, PlanStats: stats}
@@ -228,10 +228,23 @@ func (a *assignment) fairLoad() float64 {
 // highestLoad returns the load of the busiest drainer.
 func (a *assignment) highestLoad() float64 { return slices.Max(a.drainerLoads) }
 
+// lowestLoad returns the load of the idlest drainer.
+func (a *assignment) lowestLoad() float64 { return slices.Min(a.drainerLoads) }
+
+// busiestDrainer returns the drainer with the highest load.
+func (a *assignment) busiestDrainer() uint16 {
+	return uint16(slices.Index(a.drainerLoads, a.highestLoad()))
+}
+
+// idlestDrainer returns the drainer with the lowest load.
+func (a *assignment) idlestDrainer() uint16 {
+	return uint16(slices.Index(a.drainerLoads, a.lowestLoad()))
+}
+
 // loadRatio returns the load of the busiest drainer over that of the idlest. An idle drainer counts as one with a
 // single sample, to keep the ratio finite.
 func (a *assignment) loadRatio() float64 {
-	return max(1, a.highestLoad()/max(1, slices.Min(a.drainerLoads)))
+	return max(1, a.highestLoad()/max(1, a.lowestLoad()))
 }
 
 // idlestOf returns the drainer with the lowest load among those given.
@@ -269,62 +282,49 @@ func (a *assignment) findHeaviest() int {
 // splitOver adds owners to a partition, the idlest drainers first, until it has the wanted number of
 // owners, or all drainers own it. It does not remove owners.
 func (a *assignment) splitOver(partition, wantedOwners int) {
-	allDrainers := len(a.drainerLoads)
+	drainerCount := len(a.drainerLoads)
 	owners := slices.Clone(a.owners[partition])
-	for len(owners) < min(wantedOwners, allDrainers) {
+	for len(owners) < min(wantedOwners, drainerCount) {
 		owners = append(owners, a.idlestExcept(owners...))
 	}
 	a.assign(partition, owners...)
 }
 
-// moveToIdlest moves partitions, parts of the key space, from the drainer (a goroutine that counts spans) with
-// the highest load to the one with the lowest, one at a time. It ends when the loads are balanced, or if no
-// move makes them more even. It does not move partitions that several drainers share.
+// moveToIdlest moves partitions (parts of the key space) from the drainer with the highest load to the one with the
+// lowest, one at a time. It ends when the loads are balanced, or if no move makes them more even. It does not move
+// partitions that several drainers share.
 func (a *assignment) moveToIdlest() {
-	movable := a.movablePartitions() // by drainer
 	maxMoves := len(a.loads)
 	for range maxMoves {
 		if a.loadRatio() <= balanced {
 			return
 		}
-		busiest := slices.Index(a.drainerLoads, a.highestLoad())
-		idlest := a.idlestExcept()
+		busiest, idlest := a.busiestDrainer(), a.idlestDrainer()
 		gap := a.drainerLoads[busiest] - a.drainerLoads[idlest]
-		index := a.findNearestLoad(movable[busiest], gap/2) // a move of half the gap closes it
-		if index < 0 {
+		partition, found := a.findMovable(busiest, gap/2) // a move of half the gap closes it
+		if !found {
 			return
 		}
-		p := movable[busiest][index]
-		movable[busiest] = slices.Delete(movable[busiest], index, index+1)
-		movable[idlest] = append(movable[idlest], p)
-		a.assign(p, idlest)
+		a.assign(partition, idlest)
 	}
 }
 
-// movablePartitions returns, by drainer, the partitions with load that only this drainer owns.
-func (a *assignment) movablePartitions() [][]int {
-	movable := make([][]int, len(a.drainerLoads))
+// findMovable returns the partition whose load is nearest to wantedLoad, among those that only the given drainer owns.
+// It returns false if the load of each of them is 0, or at least twice as high as wantedLoad.
+func (a *assignment) findMovable(owner uint16, wantedLoad float64) (partition int, found bool) {
+	shortestDistance := wantedLoad // the distance of a load of 0, and of one twice as high as wantedLoad
 	for p, owners := range a.owners {
-		hasOneOwner := len(owners) == 1
-		if hasOneOwner && a.loads[p] > 0 {
-			movable[owners[0]] = append(movable[owners[0]], p)
+		isOnlyOwner := len(owners) == 1 && owners[0] == owner
+		if !isOnlyOwner {
+			continue
 		}
-	}
-	return movable
-}
-
-// findNearestLoad returns the index i for which the load of partitions[i] is nearest to wanted. It returns -1 if
-// each load is 0, or at least twice as high as wanted.
-func (a *assignment) findNearestLoad(partitions []int, wanted float64) int {
-	nearest := -1
-	shortestDistance := wanted // the distance of a load of 0, and of one twice as high as wanted
-	for i, p := range partitions {
-		distance := math.Abs(float64(a.loads[p]) - wanted)
+		distance := math.Abs(float64(a.loads[p]) - wantedLoad)
 		if distance < shortestDistance {
-			nearest, shortestDistance = i, distance
+			partition, found = p, true
+			shortestDistance = distance
 		}
 	}
-	return nearest
+	return partition, found
 }
 
 // sameOwners reports whether two sets of owners are equal.

@@ -155,19 +155,19 @@ const sampleEvery = 32
 // the spans that a full ring rejects. The counters correspond to the largest number of partitions,
 // so they remain valid when the routing changes.
 type demand struct {
-	counts [MaxPartitions]atomic.Uint64 // by hash
+	counts [MaxPartitions]atomic.Uint64 // by the low bits of the hash
 }
 
 func (d *demand) add(hash uint32) { d.counts[hash&(MaxPartitions-1)].Add(1) }
 
 // loadsSince returns the number of sampled spans of each partition since the last call. lastCounts
 // contains the counters as of the last call, and is updated. The number of partitions must be a power
-// of two.
+// of two, because the partition of a span is given by the low bits of a hash.
 func (d *demand) loadsSince(lastCounts *[MaxPartitions]uint64, partitions int) []uint64 {
 	loads := make([]uint64, partitions)
 	for i := range d.counts {
 		count := d.counts[i].Load()
-		partition := i % partitions
+		partition := i % partitions // the low bits of i, and so of the hash
 		loads[partition] += count - lastCounts[i]
 		lastCounts[i] = count
 	}
