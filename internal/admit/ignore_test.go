@@ -139,7 +139,7 @@ func TestIgnored_Groups(t *testing.T) {
 	group := func(resource string, spans uint64) aggregate.Group {
 		return aggregate.Group{
 			Key:     span.Key{Service: "web", Operation: "web", Resource: resource},
-			Mapping: sketch.OwnMapping, Bucket: time.Now().Truncate(width).UnixNano(),
+			Mapping: sketch.AgentMapping, Bucket: time.Now().Truncate(width).UnixNano(),
 			Counts: aggregate.Counts{Spans: spans, Hits: float64(spans)},
 		}
 	}

@@ -93,7 +93,7 @@ func TestPanic_WhileMerging(t *testing.T) {
 		all := make([]aggregate.Group, 3)
 		for i := range all {
 			all[i] = aggregate.Group{
-				Mapping: sketch.OwnMapping,
+				Mapping: sketch.AgentMapping,
 				Bucket:  time.Now().Truncate(width).UnixNano(), Counts: aggregate.Counts{Spans: 10, Hits: 10},
 			}
 		}

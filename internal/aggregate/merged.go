@@ -58,7 +58,7 @@ func newMerged(config *Config, memory *sketch.Memory, spans *atomic.Uint64) *Mer
 	return &Merged{
 		mergedBuckets: mergedBuckets{width: int64(config.BucketWidth)},
 		maxChunks:     config.SketchBytes / mergedShare / sketch.ChunkBytes, memory: memory,
-		indexes: map[mergedKey]int{}, mappings: []sketch.Mapping{sketch.OwnMapping}, spans: spans,
+		indexes: map[mergedKey]int{}, mappings: []sketch.Mapping{sketch.AgentMapping}, spans: spans,
 	}
 }
 

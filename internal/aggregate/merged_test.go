@@ -29,7 +29,7 @@ var someMappings = func() []sketch.Mapping {
 		panic(err)
 	}
 	return []sketch.Mapping{
-		sketch.OwnMapping,
+		sketch.AgentMapping,
 		{Gamma: 1.0108892860517005, Interpolation: 1},
 		{Gamma: python.ToProto().Gamma},
 		{Gamma: cubic.ToProto().Gamma, Offset: cubic.ToProto().IndexOffset, Interpolation: 3},
@@ -299,7 +299,7 @@ func TestMappings_LimitPerCycle(t *testing.T) {
 	}
 	if err := merging.Reserve([]Group{
 		group(102), group(102), group(0),
-		{Bucket: 1000e9, Mapping: sketch.OwnMapping},
+		{Bucket: 1000e9, Mapping: sketch.AgentMapping},
 	}, 10e9, time.Unix(1004, 0)); err != nil {
 		t.Errorf("one more: %v", err)
 	}
@@ -351,7 +351,7 @@ func TestMerged_Bytes(t *testing.T) {
 		for n := 0; !refused; n++ {
 			g := []Group{{
 				Key: span.Key{Resource: fmt.Sprint(n % 90)}, Bucket: 1000e9 - int64(n/90%6)*10e9,
-				Mapping: sketch.OwnMapping,
+				Mapping: sketch.AgentMapping,
 			}}
 			for bin := range each {
 				g[0].OK.List = append(g[0].OK.List,
@@ -487,7 +487,7 @@ func TestBuckets_FromClients(t *testing.T) {
 	}
 	merging := mergingCycle(1).LockGroups()
 	defer merging.End()
-	if merging.Reserve([]Group{{Bucket: 1000e9, Mapping: sketch.OwnMapping}}, 5e9,
+	if merging.Reserve([]Group{{Bucket: 1000e9, Mapping: sketch.AgentMapping}}, 5e9,
 		time.Unix(1004, 0)) == nil {
 		t.Error("a bucket of another width is accepted")
 	}

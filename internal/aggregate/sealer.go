@@ -290,7 +290,7 @@ func (s *Sealed) Parts(yield func(Part) bool) {
 // Mappings returns the mappings of the parts, by MappingID.
 func (s *Sealed) Mappings() []sketch.Mapping {
 	if s.merged == nil {
-		return []sketch.Mapping{sketch.OwnMapping}
+		return []sketch.Mapping{sketch.AgentMapping}
 	}
 	return s.merged.mappings
 }

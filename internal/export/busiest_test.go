@@ -33,7 +33,7 @@ func TestBusiest_AgreesWithLibrary(t *testing.T) {
 	}
 	truths := map[string]*truth{}
 	perOrigin := map[string]uint64{}
-	mapping, err := sketch.OwnMapping.Library()
+	mapping, err := sketch.AgentMapping.Library()
 	if err != nil {
 		t.Fatal(err)
 	}

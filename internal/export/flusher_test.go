@@ -407,7 +407,7 @@ func TestRows_DifferByKeyBucketAndMapping(t *testing.T) {
 	one := aggregate.Group{
 		Key:     span.Key{Resource: "a"},
 		Bucket:  now.Truncate(testcycle.Width).UnixNano(),
-		Mapping: sketch.OwnMapping,
+		Mapping: sketch.AgentMapping,
 		Counts:  aggregate.Counts{Spans: 1},
 	}
 	for name, change := range map[string]func(*aggregate.Group){

@@ -70,11 +70,12 @@ func (c *Classic) addCells(g *Grid, first uint, counters []uint32) {
 func (c *Classic) mapCells(g *Grid) {
 	c.grid = g
 	clear(c.buckets[:])
-	for step := range steps { // each step is a truncated duration; the longest one of a cell comes last
-		cell, nanoseconds := g.cells[step], stepValue(step)
-		c.buckets[cell] = uint8(boundOf(c.bounds, nanoseconds))
+	for index := range truncatedDurations { // in ascending order: the bucket of the longest one in a cell remains
+		cell := g.cells[index]
+		c.buckets[cell] = uint8(boundOf(c.bounds, truncatedDuration(index)))
 	}
-	for cell := 1; cell < len(c.buckets); cell++ { // cells without durations still have bucket 0
+	// Cells without durations still have bucket 0. The buckets of the others do not decrease, so max keeps them.
+	for cell := 1; cell < len(c.buckets); cell++ {
 		c.buckets[cell] = max(c.buckets[cell], c.buckets[cell-1])
 	}
 }

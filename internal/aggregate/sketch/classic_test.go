@@ -111,20 +111,20 @@ func TestClassic_AgainstModel(t *testing.T) {
 func TestClassic_MaximumBoundsInOnePage(t *testing.T) {
 	for page := range allPages - 1 {
 		bounds := []float64{}
-		for step := range steps {
+		for index := range truncatedDurations {
 			g := CommonGrid()
-			if int(g.cells[step])/pageCells == page && step%7 == 0 && len(bounds) < MaxBounds &&
-				step > 0 && g.cells[step] == g.cells[step-1] && g.cells[step] == g.cells[step+1] {
-				bounds = append(bounds, stepValue(step)/1e9)
+			if int(g.cells[index])/pageCells == page && index%7 == 0 && len(bounds) < MaxBounds &&
+				index > 0 && g.cells[index] == g.cells[index-1] && g.cells[index] == g.cells[index+1] {
+				bounds = append(bounds, truncatedDuration(index)/1e9)
 			}
 		}
 		g, err := GridWith(bounds)
 		if err != nil || len(bounds) < MaxBounds || g.cellsPerPage != pageCells {
 			t.Fatalf("page %d: %d bounds, %v", page, len(bounds), err)
 		}
-		for step := range steps {
-			if cell := uint(g.cells[step]); int(cell)/pageCells != logarithmic.Index(stepValue(step))/pageBins {
-				t.Fatalf("%v is in page %d", stepValue(step), cell/pageCells)
+		for index := range truncatedDurations {
+			if cell := uint(g.cells[index]); int(cell)/pageCells != logarithmic.Index(truncatedDuration(index))/pageBins {
+				t.Fatalf("%v is in page %d", truncatedDuration(index), cell/pageCells)
 			}
 		}
 	}
@@ -233,9 +233,9 @@ func TestCollapsedCells_AgreeWithModel(t *testing.T) {
 	}
 	for name, g := range map[string]*Grid{"agent": AgentGrid(), "common": CommonGrid(), "near": near} {
 		classic := NewClassic(connectorBounds)
-		for step := range steps {
-			value := stepValue(step)
-			if value != math.Trunc(value) || value >= 1<<63 || g.rank(uint(g.cells[step])) < allPages {
+		for index := range truncatedDurations {
+			value := truncatedDuration(index)
+			if value != math.Trunc(value) || value >= 1<<63 || g.rank(uint(g.cells[index])) < allPages {
 				continue
 			}
 			arena, store := NewArena(NewMemory(0, g)), Store{}
@@ -252,7 +252,7 @@ func TestCollapsedCells_AgreeWithModel(t *testing.T) {
 			}
 			var histogram Histogram
 			store.Read(&arena, &histogram)
-			buckets, bucket := histogram.Buckets(5000), int(g.buckets[g.cells[step]])
+			buckets, bucket := histogram.Buckets(5000), int(g.buckets[g.cells[index]])
 			if len(buckets.Counts) > allPages+1 || int(buckets.Offset)+len(buckets.Counts)-1 != bucket {
 				t.Fatalf("%s: %v ns is in bucket %d, and they are %v", name, value, bucket, buckets)
 			}

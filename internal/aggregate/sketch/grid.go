@@ -19,7 +19,7 @@ import (
 //
 // A Grid replaces a logarithm per span by one lookup. It is immutable.
 type Grid struct {
-	// cells has the cell of each truncated duration, by stepOf. It has an element for every uint16,
+	// cells has the cell of each truncated duration, by truncatedIndex. It has an element for every uint16,
 	// so that the compiler can omit the bounds check.
 	cells        [1 << 16]uint16
 	bins         [allPages * pageCells]uint16 // by cell
@@ -40,10 +40,10 @@ const (
 // duration that represents it in the agent's mapping.
 var AgentGrid = sync.OnceValue(func() *Grid {
 	g := &Grid{cellsPerPage: pageBins}
-	for step := range steps {
-		bin := logarithmic.Index(stepValue(step))
+	for index := range truncatedDurations {
+		bin := logarithmic.Index(truncatedDuration(index))
 		cell := bin/pageBins*pageCells + bin%pageBins
-		g.cells[step], g.bins[cell] = uint16(cell), uint16(bin)
+		g.cells[index], g.bins[cell] = uint16(cell), uint16(bin)
 		g.buckets[cell] = int16(bucketOf(logarithmic.Value(bin)))
 	}
 	return g
@@ -68,29 +68,25 @@ func GridWith(bounds []float64) (*Grid, error) {
 
 // newGrid divides all durations into cells, the smallest ranges in which they are counted. A new cell
 // begins where a bin of the agent, a bucket of a Histogram, or a bucket with the given bounds does. The
-// cells of each 64 bins form a page. The first cell of a page is a multiple of pageCells.
+// cells of each 64 bins form a page: page p consists of the cells from p*pageCells on.
 func newGrid(bounds []float64) *Grid {
 	g := &Grid{}
-	cell := 0
-	maxCells := commonCells // cells of the largest page; at least those of a grid without bounds
-	previous := rangesOf(stepValue(0), bounds)
-	for step := range steps { // each step is a truncated duration, in ascending order
-		current := rangesOf(stepValue(step), bounds)
-		page := int(current.bin) / pageBins
-		pageStart := page * pageCells
-		beginsPage := cell < pageStart
-		beginsCell := current != previous
-		if beginsPage {
-			g.setCells(cell+1, pageStart, previous) // unused cells at the end of the previous page
-			cell = pageStart
-		} else if beginsCell {
-			cell++
+	lastCell := -1
+	maxCells := commonCells // number of cells of the largest page; at least that of a grid without bounds
+	var lastRanges ranges
+	for index := range truncatedDurations { // in ascending order
+		current := rangesOf(truncatedDuration(index), bounds)
+		beginsCell := index == 0 || current != lastRanges
+		if beginsCell {
+			page := int(current.bin) / pageBins
+			pageStart, pageEnd := page*pageCells, (page+1)*pageCells
+			cell := max(lastCell+1, pageStart)
+			g.setCells(cell, pageEnd, current) // the following cells of the page, too: some remain unused
+			cellsInPage := cell - pageStart + 1
+			maxCells = max(maxCells, cellsInPage)
+			lastCell, lastRanges = cell, current
 		}
-		g.cells[step] = uint16(cell)
-		g.setCells(cell, cell+1, current)
-		cellsInPage := cell - pageStart + 1
-		maxCells = max(maxCells, cellsInPage)
-		previous = current
+		g.cells[index] = uint16(lastCell)
 	}
 	g.cellsPerPage = nextPowerOfTwo(maxCells) // so that pages fill a chunk
 	return g
@@ -125,9 +121,10 @@ func (g *Grid) setCells(first, end int, r ranges) {
 }
 
 // cellOf returns the cell of a duration other than 0.
-func (g *Grid) cellOf(nanoseconds uint64) uint { return uint(g.cells[stepOf(nanoseconds)]) }
+func (g *Grid) cellOf(nanoseconds uint64) uint { return uint(g.cells[truncatedIndex(nanoseconds)]) }
 
-// rank returns the position of a cell among all counters of this grid's pages.
+// rank returns the position of a cell among the cells of all pages. Unlike the number of the cell, it is not affected
+// by the numbers between the end of a page and the next multiple of pageCells.
 func (g *Grid) rank(cell uint) uint { return cell/pageCells*g.cellsPerPage + cell%pageCells }
 
 // cellAt returns the cell with the given rank.

@@ -39,17 +39,17 @@ func bucketByDefinition(nanoseconds float64) int {
 // of a duration, and for durations of every size. `make bench-sketch` does the same for a
 // hundred million.
 func TestBinTable_Agrees(t *testing.T) {
-	for step := range steps {
-		value := stepValue(step)
+	for index := range truncatedDurations {
+		value := truncatedDuration(index)
 		if value != truncate(uint64(value)) && value < 1<<63 && value == math.Trunc(value) {
-			t.Fatalf("step %d stands for %v, which truncation does not leave", step, value)
+			t.Fatalf("index %d stands for %v, which truncation does not leave", index, value)
 		}
 		for name, g := range grids {
-			if got, want := int(g.bins[g.cells[step]]), logarithmic.Index(value); got != want {
+			if got, want := int(g.bins[g.cells[index]]), logarithmic.Index(value); got != want {
 				t.Fatalf("%s: %v is in bin %d, want %d", name, value, got, want)
 			}
 		}
-		if got, want := int(CommonGrid().buckets[CommonGrid().cells[step]]),
+		if got, want := int(CommonGrid().buckets[CommonGrid().cells[index]]),
 			bucketByDefinition(value); got != want {
 			t.Fatalf("%v is in bucket %d, want %d", value, got, want)
 		}
@@ -87,10 +87,10 @@ func TestBinTable_EveryPrefix(t *testing.T) {
 	for prefix := range uint64(1 << 21) {
 		value := math.Float64frombits(prefix << truncatedBits)
 		entry := prefix - one // wraps around below one
-		if inside := value >= 1 && value <= math.Exp2(64); inside != (entry < uint64(steps)) {
-			t.Fatalf("prefix %#x of %v: entry %d of %d", prefix, value, int64(entry), steps)
+		if inside := value >= 1 && value <= math.Exp2(64); inside != (entry < uint64(truncatedDurations)) {
+			t.Fatalf("prefix %#x of %v: entry %d of %d", prefix, value, int64(entry), truncatedDurations)
 		}
-		if g := AgentGrid(); entry < uint64(steps) &&
+		if g := AgentGrid(); entry < uint64(truncatedDurations) &&
 			int(g.bins[g.cells[entry]]) != logarithmic.Index(value) {
 			t.Fatalf("prefix %#x of %v: bin %d", prefix, value, g.bins[g.cells[entry]])
 		}
@@ -104,28 +104,28 @@ func TestBinTable_EveryPrefix(t *testing.T) {
 func TestCells_Coarsest(t *testing.T) {
 	g, agent := CommonGrid(), AgentGrid()
 	cells := 1
-	for step := range steps {
-		if page, bins := g.cells[step]/pageCells, agent.cells[step]/pageCells; page != bins {
-			t.Fatalf("the cell of %v is in page %d, want %d", stepValue(step), page, bins)
+	for index := range truncatedDurations {
+		if page, bins := g.cells[index]/pageCells, agent.cells[index]/pageCells; page != bins {
+			t.Fatalf("the cell of %v is in page %d, want %d", truncatedDuration(index), page, bins)
 		}
 		for _, g := range grids {
-			cell := uint(g.cells[step])
+			cell := uint(g.cells[index])
 			if rank := g.rank(cell); cell%pageCells >= g.cellsPerPage || g.cellAt(rank) != cell || rank > cell {
-				t.Fatalf("cell %d of %v has the rank %d", cell, stepValue(step), rank)
+				t.Fatalf("cell %d of %v has the rank %d", cell, truncatedDuration(index), rank)
 			}
 		}
-		if step == 0 {
+		if index == 0 {
 			continue
 		}
-		before, cell := g.cells[step-1], g.cells[step]
+		before, cell := g.cells[index-1], g.cells[index]
 		if before > cell {
-			t.Fatalf("the cell of %v is below that of %v", stepValue(step), stepValue(step-1))
+			t.Fatalf("the cell of %v is below that of %v", truncatedDuration(index), truncatedDuration(index-1))
 		}
-		bins := logarithmic.Index(stepValue(step-1)) != logarithmic.Index(stepValue(step))
-		buckets := bucketOf(stepValue(step-1)) != bucketOf(stepValue(step))
+		bins := logarithmic.Index(truncatedDuration(index-1)) != logarithmic.Index(truncatedDuration(index))
+		buckets := bucketOf(truncatedDuration(index-1)) != bucketOf(truncatedDuration(index))
 		if (before != cell) != (bins || buckets) {
 			t.Fatalf("between %v and %v the bin changes: %t, the bucket: %t, and the cells are %d and %d",
-				stepValue(step-1), stepValue(step), bins, buckets, before, cell)
+				truncatedDuration(index-1), truncatedDuration(index), bins, buckets, before, cell)
 		}
 		if before != cell {
 			cells++
@@ -134,7 +134,7 @@ func TestCells_Coarsest(t *testing.T) {
 	if cells > allBins+allBuckets {
 		t.Errorf("%d cells for %d bins and %d buckets", cells, allBins, allBuckets)
 	}
-	if agent.rank(uint(agent.cells[steps-1])) != allBins-1 {
+	if agent.rank(uint(agent.cells[truncatedDurations-1])) != allBins-1 {
 		t.Errorf("the agent's grid has other cells than its bins")
 	}
 }
@@ -144,10 +144,10 @@ func TestCells_Coarsest(t *testing.T) {
 // others.
 func TestBuckets_NoValueNearBound(t *testing.T) {
 	const rounding = 1e-9 // far more than a logarithm of float64 can be wrong by
-	for step := range steps {
-		exact := math.Log2(stepValue(step)/1e9) * (1 << MaxScale)
+	for index := range truncatedDurations {
+		exact := math.Log2(truncatedDuration(index)/1e9) * (1 << MaxScale)
 		if distance := math.Abs(exact - math.Round(exact)); distance < rounding {
-			t.Fatalf("%v ns is %v of a bucket's width from a bound", stepValue(step), distance)
+			t.Fatalf("%v ns is %v of a bucket's width from a bound", truncatedDuration(index), distance)
 		}
 	}
 	if lowest, highest := bucketOf(1), bucketOf(math.MaxUint64); lowest != lowestBucket ||

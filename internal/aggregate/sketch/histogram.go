@@ -72,19 +72,24 @@ func (h *Histogram) Buckets(limit int) Buckets {
 	if isEmpty {
 		return b
 	}
-	lowest := h.first + lowestBucket // h.counts begins with lowestBucket
-	highest := h.end - 1 + lowestBucket
-	inUse := bucketRange{MaxScale, lowest, highest}
-	inUse.limitLength(limit) // lowers the scale if necessary
-	b.Scale = int32(inUse.scale)
-	b.Offset = int32(inUse.lowest)
-	b.Counts = append(b.Counts, make([]uint64, inUse.length())...)
-	b.addCounts(h.counts[h.first:h.end], MaxScale, lowest)
+	inUse := h.bucketRange()
+	limited := inUse.limitedTo(limit) // has a lower scale if necessary
+	b.Scale = int32(limited.scale)
+	b.Offset = int32(limited.lowest)
+	b.Counts = append(b.Counts, make([]uint64, limited.length())...)
+	b.addCounts(h.counts[h.first:h.end], inUse.scale, inUse.lowest)
 	for _, spans := range b.Counts {
 		b.Spans += spans
 	}
 	h.countsBuffer = b.Counts
 	return b
+}
+
+// bucketRange returns the range of the buckets that may not be 0. The histogram must not be empty.
+func (h *Histogram) bucketRange() bucketRange {
+	lowest := lowestBucket + h.first // h.counts[0] is the count of lowestBucket
+	highest := lowestBucket + h.end - 1
+	return bucketRange{MaxScale, lowest, highest}
 }
 
 // DefaultMaxBuckets is the maximum number of buckets of a histogram in the OpenTelemetry SDK.
@@ -110,8 +115,7 @@ func (b *Buckets) Add(other *Buckets, limit int) {
 	if len(other.Counts) == 0 {
 		return
 	}
-	needed := b.bucketRange().union(other.bucketRange())
-	needed.limitLength(limit) // lowers the scale if necessary
+	needed := b.bucketRange().union(other.bucketRange()).limitedTo(limit)
 	if needed != b.bucketRange() {
 		b.changeRange(needed)
 	}
@@ -149,12 +153,13 @@ type bucketRange struct{ scale, lowest, highest int }
 
 func (s bucketRange) length() int { return s.highest - s.lowest + 1 }
 
-// limitLength lowers the scale to the finest one at which the range has at most limit buckets. As in the
-// SDK, each step merges pairs of neighbors.
-func (s *bucketRange) limitLength(limit int) {
+// limitedTo returns the range at the finest scale at which it has at most limit buckets. As in the SDK, each
+// step merges pairs of neighbors.
+func (s bucketRange) limitedTo(limit int) bucketRange {
 	for s.length() > max(limit, 2) {
 		s.halve()
 	}
+	return s
 }
 
 // halve merges pairs of neighboring buckets.

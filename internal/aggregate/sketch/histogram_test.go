@@ -101,9 +101,9 @@ func TestHistogram_EveryValueHasBucket(t *testing.T) {
 	var h Histogram
 	var model histogramModel
 	g := CommonGrid()
-	for step := range steps {
-		h.addCells(g, uint(g.cells[step]), []uint32{uint32(step)})
-		model.add(stepValue(step), uint64(step))
+	for index := range truncatedDurations {
+		h.addCells(g, uint(g.cells[index]), []uint32{uint32(index)})
+		model.add(truncatedDuration(index), uint64(index))
 	}
 	for most := allBuckets; most > 1; most /= 2 {
 		got, want := h.Buckets(most), model.buckets(most)
@@ -138,7 +138,7 @@ func TestHistogram_BinsOfMappings(t *testing.T) {
 				model.add(min(max(library.Value(int(bin)), 1), math.Exp2(64)), spans)
 			}
 		}
-		h.AddBins(OwnMapping, []Bin{{500, 3}}) // the mapping changes
+		h.AddBins(AgentMapping, []Bin{{500, 3}}) // the mapping changes
 		model.add(logarithmic.Value(500), 3)
 		h.AddBins(m, bins)
 		h.AddZeros(4)
@@ -197,7 +197,7 @@ func TestHistogram_WithoutMemory(t *testing.T) {
 // TestHistogram_LargestCounts adds counts that no cycle can reach.
 func TestHistogram_LargestCounts(t *testing.T) {
 	var h Histogram
-	h.AddBins(OwnMapping, []Bin{{5, 1 << 62}, {6, 1 << 62}})
+	h.AddBins(AgentMapping, []Bin{{5, 1 << 62}, {6, 1 << 62}})
 	h.AddZeros(1 << 62)
 	if got := h.Buckets(2); got.Spans != 3<<62 ||
 		fmt.Sprint(got.Counts) != fmt.Sprint([]uint64{1 << 62, 1 << 62}) {

@@ -16,17 +16,17 @@ type Mapping struct {
 	Interpolation int32 // as numbered in the format
 }
 
-// OwnMapping is the agent's mapping, and that of every span counted by the daemon.
-var OwnMapping = func() Mapping {
+// AgentMapping is the mapping of the Datadog agent, and that of every span counted by the daemon.
+var AgentMapping = func() Mapping {
 	m := logarithmic.ToProto()
 	return Mapping{m.Gamma, m.IndexOffset, int32(m.Interpolation)}
 }()
 
-// MappingID numbers the mappings of one cycle. 0 is OwnMapping.
+// MappingID numbers the mappings of one cycle. 0 is AgentMapping.
 type MappingID uint8
 
-// ownMappingID is the ID of OwnMapping, the agent's mapping.
-const ownMappingID MappingID = 0
+// agentMappingID is the ID of AgentMapping.
+const agentMappingID MappingID = 0
 
 // MaxMappings is the maximum number of mappings per cycle. The tracers of one language share one,
 // and there are about six languages.
@@ -80,12 +80,12 @@ func (c *mappingCache) indexMappingOf(m Mapping) mapping.IndexMapping {
 	return c.indexMapping
 }
 
-// Range returns the lowest and the highest index of a bin that the daemon accepts in the sketches of tracers. The range
-// excludes negative indexes, durations above 2^64 ns, and indexes from sketchBins on, the size of a Sketch. Range returns
-// an error if the mapping is invalid.
+// Range returns the lowest and the highest index of a bin that the daemon accepts in the sketches of tracers. It
+// excludes bins for durations above 2^64 ns, and those for which a Sketch has no memory. Range returns an error if the
+// mapping is invalid.
 func (m Mapping) Range() (first, last int64, err error) {
-	if m == OwnMapping {
-		return 0, maxBins - 1, nil
+	if m == AgentMapping {
+		return 0, maxBins - 1, nil // more bins, of durations above 18 years, would be collapsed by Sketch.Runs
 	}
 	indexMapping, err := m.Library()
 	if err != nil {
@@ -93,9 +93,9 @@ func (m Mapping) Range() (first, last int64, err error) {
 	}
 	shortest := indexMapping.MinIndexableValue()
 	longest := min(math.MaxUint64, indexMapping.MaxIndexableValue())
-	first = int64(indexMapping.Index(shortest))
-	last = int64(indexMapping.Index(longest))
-	return max(0, first), min(last, sketchBins-1), nil
+	first = max(0, int64(indexMapping.Index(shortest)))
+	last = min(int64(indexMapping.Index(longest)), sketchBins-1)
+	return first, last, nil
 }
 
 // sketchBins is the number of bins of a Sketch: those whose index takes at most two bytes in the
@@ -152,13 +152,13 @@ const (
 	mantissaBits  = 9  // bits of the mantissa that it keeps
 	// one is the float64 1 without its truncated bits: the shortest duration that has a bin.
 	one = 1023 << mantissaBits
-	// steps is the number of truncated durations, from 1 to 2^64: 512 per power of two. 2^64 is the
-	// largest uint64, rounded up.
-	steps = 64<<mantissaBits + 1
+	// truncatedDurations is the number of truncated durations, from 1 to 2^64: 512 per power of two. 2^64 is
+	// the largest uint64, rounded up.
+	truncatedDurations = 64<<mantissaBits + 1
 )
 
-// stepOf returns the index of a duration, which is not 0, among all truncated durations.
-func stepOf(nanoseconds uint64) uint16 {
+// truncatedIndex returns the index of a duration, which is not 0, among all truncated durations.
+func truncatedIndex(nanoseconds uint64) uint16 {
 	return uint16(math.Float64bits(float64(nanoseconds))>>truncatedBits - one)
 }
 
@@ -167,5 +167,7 @@ func Truncate(nanoseconds uint64) float64 {
 	return math.Float64frombits(math.Float64bits(float64(nanoseconds)) >> truncatedBits << truncatedBits)
 }
 
-// stepValue returns the truncated duration with the given index, in nanoseconds.
-func stepValue(step int) float64 { return math.Float64frombits((one + uint64(step)) << truncatedBits) }
+// truncatedDuration returns the truncated duration with the given index, in nanoseconds.
+func truncatedDuration(index int) float64 {
+	return math.Float64frombits((one + uint64(index)) << truncatedBits)
+}

@@ -17,10 +17,10 @@ func TestMappings(t *testing.T) {
 		}
 		first, last := library.Index(1), library.Index(math.MaxUint64)
 		_, most, err := m.Range()
-		if first < 0 || int64(last) != most && m != OwnMapping || err != nil {
+		if first < 0 || int64(last) != most && m != AgentMapping || err != nil {
 			t.Errorf("%+v: durations have the bins %d to %d, and there are %d: %v", m, first, last, most, err)
 		}
-		if m == OwnMapping && library.Index(18*365*24*3600e9) > int(most) {
+		if m == AgentMapping && library.Index(18*365*24*3600e9) > int(most) {
 			t.Errorf("eighteen years are bin %d", library.Index(18*365*24*3600e9))
 		}
 	}
@@ -96,7 +96,7 @@ var someMappings = func() []Mapping {
 		panic(err)
 	}
 	return []Mapping{
-		OwnMapping,
+		AgentMapping,
 		{Gamma: 1.0108892860517005, Interpolation: 1},
 		{Gamma: python.ToProto().Gamma},
 		{Gamma: cubic.ToProto().Gamma, Offset: cubic.ToProto().IndexOffset, Interpolation: 3},

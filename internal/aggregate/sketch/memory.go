@@ -131,11 +131,12 @@ func (a *Arena) page(index uint32) []uint32 {
 // memory limit is reached. 0 is never the index of a page.
 func (a *Arena) newPage() uint32 {
 	pageSize := uint32(a.grid.cellsPerPage)
-	index := a.next
+	index := a.next // of the first counter of the page, among the counters of all chunks
 	if index == 0 {
 		index = pageSize // the first page of the memory is not used, because the index 0 means no page
 	}
-	needsChunk := int(index/chunkCounters) == len(a.chunks)
+	chunkIndex := int(index / chunkCounters)
+	needsChunk := chunkIndex == len(a.chunks)
 	if needsChunk {
 		c := a.memory.take()
 		if c == nil {

@@ -104,22 +104,22 @@ func (s *Sketch) Counts(r Run) []uint64 { return s.counts[r.First:r.End] }
 // Datadog agent, it first reduces the sketch to the 2048 highest bins, as the agent does: it adds the counts of all lower
 // bins to the lowest of these. Runs overwrites the elements of buffer.
 func (s *Sketch) Runs(buffer []Run, mapping MappingID) []Run {
-	if mapping == ownMappingID {
+	if mapping == agentMappingID {
 		s.collapse()
 	}
 	runs := buffer[:0]
-	for i, word := range s.used[:s.words] { // one bit per bin
-		firstBin := int32(64 * i)
+	for i, word := range s.used[:s.words] {
+		firstBin := int32(64 * i) // its bit is the lowest one of word
 		for word != 0 {
 			bitRun := lowestRun(word)
+			word &^= bitsOf(bitRun) // leaves the higher runs
 			runs = appendRun(runs, Run{First: firstBin + bitRun.First, End: firstBin + bitRun.End})
-			word &^= bitsOf(bitRun) // clears these bits
 		}
 	}
 	return runs
 }
 
-// lowestRun returns the lowest run of neighboring ones in the bits of word. word must not be 0.
+// lowestRun returns the lowest sequence of neighboring bits that are set in word. word must not be 0.
 func lowestRun(word uint64) Run {
 	first := bits.TrailingZeros64(word)
 	length := bits.TrailingZeros64(^(word >> first))

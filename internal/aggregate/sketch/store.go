@@ -11,11 +11,11 @@ package sketch
 // collapses its lowest cells into the lowest one that it keeps, the floor. No span is lost, and the
 // highest cells, and so the high percentiles, stay exact.
 type Store struct {
-	zeros   uint32
-	floor   uint16 // rank of the cell that lower ones collapse into; 0 while there is memory
-	form    form
-	entries uint8            // length of the list
-	words   [allPages]uint32 // the list, two cells per word; page indexes; or counters from the floor on
+	zeros     uint32
+	floorRank uint16 // rank of the floor, see Grid.rank; 0 while there is memory
+	form      form
+	entries   uint8            // length of the list
+	words     [allPages]uint32 // the list, two cells per word; or see pageIndexes and inlineCounters
 }
 
 type form uint8
@@ -31,6 +31,12 @@ const (
 	inlineCells = allPages     // number of counters of an inline store
 )
 
+// pageIndexes contains, by page, the index of the page's counters in the arena, or 0. The store must be paged.
+func (s *Store) pageIndexes() *[allPages]uint32 { return &s.words }
+
+// inlineCounters contains the counters of the cells from the floor on. The store must be inline.
+func (s *Store) inlineCounters() *[inlineCells]uint32 { return &s.words }
+
 // Add counts one span with the given duration.
 func (s *Store) Add(a *Arena, nanoseconds uint64) {
 	if nanoseconds == 0 {
@@ -39,7 +45,7 @@ func (s *Store) Add(a *Arena, nanoseconds uint64) {
 	}
 	cell := a.grid.cellOf(nanoseconds)
 	if s.form == paged {
-		index := s.words[cell/pageCells]
+		index := s.pageIndexes()[cell/pageCells]
 		if index != 0 {
 			*a.counter(index, cell)++
 			return
@@ -83,7 +89,7 @@ func (s *Store) addListed(a *Arena, cell uint) {
 
 // addPaged counts a span in a store with pages of counters.
 func (s *Store) addPaged(a *Arena, cell uint) {
-	index := s.words[cell/pageCells]
+	index := s.pageIndexes()[cell/pageCells]
 	hasPage := index != 0
 	if !hasPage {
 		s.addToNewPage(a, cell)
@@ -104,39 +110,35 @@ func (s *Store) convertToPages(a *Arena) {
 func (s *Store) entry(i uint) uint { return uint(uint16(s.words[i/2] >> (i % 2 * 16))) }
 
 // addToNewPage counts one span in a cell, a small range of durations, whose page of counters is not allocated yet. It
-// allocates the page, if there is memory. When memory was used up earlier, s.floor was set: spans in lower cells are
-// counted in the floor, the lowest cell that is kept.
+// allocates the page, if there is memory. A span below the floor, the lowest cell that is kept since memory was used up,
+// is counted in the floor.
 func (s *Store) addToNewPage(a *Arena, cell uint) {
-	isBelowFloor := a.grid.rank(cell) < uint(s.floor) // ranks number the cells by duration
+	isBelowFloor := a.grid.rank(cell) < uint(s.floorRank)
 	if isBelowFloor {
 		s.addToFloor(a)
 		return
 	}
 	page := int(cell / pageCells)
 	if s.allocatePage(a, page) {
-		*a.counter(s.words[page], cell)++
+		*a.counter(s.pageIndexes()[page], cell)++
 		return
 	}
 	s.addWithoutMemory(a, cell)
 }
 
 // addWithoutMemory counts one span in a cell, a small range of durations, for which no page of counters can be allocated.
-//
-//   - If the store has a page for shorter durations, the memory of that page is reused.
-//   - If all its pages are for longer durations, the span is counted in the lowest cell of these pages.
-//   - If it has no page, the page indexes themselves become counters.
 func (s *Store) addWithoutMemory(a *Arena, cell uint) {
 	page := int(cell / pageCells)
-	lowest := s.lowestPage()
+	lowest, hasPages := s.lowestPage()
 	switch {
-	case lowest < 0:
+	case !hasPages: // the memory of the page indexes is used for a few counters
 		s.becomeInline(a, cell)
 		s.addInline(a, cell)
-	case lowest < page:
+	case lowest < page: // the memory of a page for shorter durations is reused
 		s.replaceLowestPage(a, lowest, page)
 		s.addCell(a, cell)
-	default:
-		s.floor = uint16(uint(lowest) * a.grid.cellsPerPage)
+	default: // all pages are for longer durations: the span is counted in their lowest cell
+		s.setFloor(a, lowest)
 		s.addToFloor(a)
 	}
 }
@@ -144,74 +146,83 @@ func (s *Store) addWithoutMemory(a *Arena, cell uint) {
 // becomeInline changes a store without pages of counters to an inline store, which has counters for
 // inlineCells neighboring cells. The highest of these cells is the given one.
 func (s *Store) becomeInline(a *Arena, cell uint) {
-	s.form = inline
-	s.floor = uint16(max(int(a.grid.rank(cell))-(inlineCells-1), 0))
+	s.form = inline // the counters are 0, because no page has an index
+	s.floorRank = uint16(max(int(a.grid.rank(cell))-(inlineCells-1), 0))
+}
+
+// setFloor makes the lowest cell of a page the floor: spans in lower cells are counted in it from now on.
+func (s *Store) setFloor(a *Arena, page int) {
+	lowestCell := uint(page * pageCells)
+	s.floorRank = uint16(a.grid.rank(lowestCell))
 }
 
 // addToFloor counts a span whose cell is below the floor, the lowest cell that the store keeps.
 func (s *Store) addToFloor(a *Arena) {
-	s.addCell(a, a.grid.cellAt(uint(s.floor)))
+	s.addCell(a, a.grid.cellAt(uint(s.floorRank)))
 	a.memory.coarsened.Add(1)
 }
 
 // allocatePage allocates the counters of a page. It returns false if there is no memory.
 func (s *Store) allocatePage(a *Arena, page int) bool {
-	s.words[page] = a.newPage()
-	return s.words[page] != 0
+	index := a.newPage()
+	s.pageIndexes()[page] = index
+	return index != 0
 }
 
-// lowestPage returns the number of the lowest page in use, or -1.
-func (s *Store) lowestPage() int {
-	for i, index := range s.words {
+// lowestPage returns the number of the lowest page in use. It returns false if there is none.
+func (s *Store) lowestPage() (page int, found bool) {
+	for page, index := range s.pageIndexes() {
 		if index != 0 {
-			return i
+			return page, true
 		}
 	}
-	return -1
+	return 0, false
 }
 
-// replaceLowestPage reuses the counters of the lowest page for a page with a higher number. It adds the counts of the
-// old page to the lowest cell that remains, as if these spans were longer, and counts them in coarsened. From then on,
-// the store counts shorter spans in this cell, too.
+// replaceLowestPage reuses the counters of the lowest page, oldPage, for newPage, which has a higher number. It adds the
+// counts of the old page to the lowest cell of the remaining pages, as if these spans were longer, and makes that cell
+// the floor.
 func (s *Store) replaceLowestPage(a *Arena, oldPage, newPage int) {
-	index := s.words[oldPage] // position of the counters in the arena
+	index := s.pageIndexes()[oldPage]
 	counters := a.page(index)
 	spans := sum(counters)
 	clear(counters)
-	s.words[oldPage] = 0
-	s.words[newPage] = index
-	lowest := s.lowestPage()
-	s.floor = uint16(uint(lowest) * a.grid.cellsPerPage)
-	lowestCell := &a.page(s.words[lowest])[0]
-	*lowestCell += spans
+	s.pageIndexes()[oldPage] = 0
+	s.pageIndexes()[newPage] = index
+	lowest, _ := s.lowestPage() // newPage, or a page between the two
+	s.setFloor(a, lowest)
+	floorCounter := &a.page(s.pageIndexes()[lowest])[0]
+	*floorCounter += spans
 	a.memory.coarsened.Add(uint64(spans))
 }
 
-// addInline counts one span in a store that has only inlineCells counters, for adjacent cells (small ranges of durations);
-// s.floor is the lowest. A span in a lower cell is counted in that one. For a span in a higher cell, the counters are first
-// moved up.
+// addInline counts one span in an inline store, which has counters only for the floor and the cells (small ranges of
+// durations) above it. A span in a lower cell is counted in the floor. For a span in a cell above the counters, the floor
+// is raised first.
 func (s *Store) addInline(a *Arena, cell uint) {
 	rank := a.grid.rank(cell) // position of the cell among all cells
-	highestRank := uint(s.floor) + inlineCells - 1
+	highestRank := uint(s.floorRank) + inlineCells - 1
 	if rank > highestRank {
 		s.raiseFloor(a, rank-highestRank)
 	}
-	floor := uint(s.floor)
-	if rank < floor {
-		rank = floor
+	isBelowFloor := rank < uint(s.floorRank)
+	if isBelowFloor {
+		s.inlineCounters()[0]++
 		a.memory.coarsened.Add(1)
+		return
 	}
-	s.words[rank-floor]++
+	s.inlineCounters()[rank-uint(s.floorRank)]++
 }
 
 // raiseFloor raises the lowest cell of an inline store by n cells. The spans in lower cells are moved to it.
 func (s *Store) raiseFloor(a *Arena, n uint) {
+	counters := s.inlineCounters()
 	removed := min(n, inlineCells)
-	spans := sum(s.words[:removed])
-	copy(s.words[:], s.words[removed:])
-	clear(s.words[inlineCells-removed:])
-	s.words[0] += spans
-	s.floor += uint16(n)
+	spans := sum(counters[:removed])
+	copy(counters[:], counters[removed:])
+	clear(counters[inlineCells-removed:])
+	counters[0] += spans
+	s.floorRank += uint16(n)
 	a.memory.coarsened.Add(uint64(spans))
 }
 
@@ -241,16 +252,17 @@ func (s *Store) Read(a *Arena, to Sum) {
 			to.addCells(a.grid, s.entry(i), oneSpan)
 		}
 	case paged:
-		for page, index := range s.words {
+		for page, index := range s.pageIndexes() {
 			if index != 0 {
 				firstCell := uint(page * pageCells)
 				to.addCells(a.grid, firstCell, a.page(index))
 			}
 		}
 	case inline:
-		for i := range s.words {
-			cell := a.grid.cellAt(uint(s.floor) + uint(i))
-			to.addCells(a.grid, cell, s.words[i:i+1])
+		counters := s.inlineCounters()
+		for i := range counters {
+			cell := a.grid.cellAt(uint(s.floorRank) + uint(i))
+			to.addCells(a.grid, cell, counters[i:i+1])
 		}
 	}
 }

@@ -395,7 +395,7 @@ func TestLimits_GroupsAndBins(t *testing.T) {
 	check("groups", most, small)
 
 	full := ddsketch.NewDDSketch(ownMapping(t), store.NewDenseStore(), store.NewDenseStore()).ToProto()
-	first, last, err := sketch.OwnMapping.Range()
+	first, last, err := sketch.AgentMapping.Range()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -415,7 +415,7 @@ func TestLimits_GroupsAndBins(t *testing.T) {
 // ownMapping returns the mapping of the agent's sketches.
 func ownMapping(t *testing.T) mapping.IndexMapping {
 	t.Helper()
-	mapping, err := sketch.OwnMapping.Library()
+	mapping, err := sketch.AgentMapping.Library()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -310,7 +310,7 @@ func TestGroup_AgentMergesNone(t *testing.T) {
 	one := aggregate.Group{
 		Key:     span.Key{Type: "web"},
 		Bucket:  now.Truncate(testcycle.Width).UnixNano(),
-		Mapping: sketch.OwnMapping,
+		Mapping: sketch.AgentMapping,
 		Counts:  aggregate.Counts{Spans: 1},
 	}
 	for what, change := range map[string]func(*aggregate.Group){

@@ -40,7 +40,7 @@ func ourSketch(durations []uint64, grid *sketch.Grid) *sketch.Sketch {
 
 // encoded is a sketch as encoded in a payload.
 func encoded(s *sketch.Sketch) []byte {
-	e := sketchEncoder{mappings: [][]byte{appendMapping(nil, sketch.OwnMapping)}}
+	e := sketchEncoder{mappings: [][]byte{appendMapping(nil, sketch.AgentMapping)}}
 	return e.encode(s, 0)
 }
 

@@ -132,9 +132,9 @@ func TestSeries_IncludesGroupsOfClients(t *testing.T) {
 			OK:      sketch.Bins{List: []sketch.Bin{{Index: bin, Spans: spans}}},
 		}
 	}
-	other := sketch.OwnMapping
+	other := sketch.AgentMapping
 	other.Gamma = 1.05
-	sealed := testcycle.Merged(t, now, group(sketch.OwnMapping, 700, 3), group(other, 280, 4))
+	sealed := testcycle.Merged(t, now, group(sketch.AgentMapping, 700, 3), group(other, 280, 4))
 	requests, _ := encodeWith(testEncoder(withAll(), "", nil), sealed, export.DefaultMaxPayloadBytes)
 	r := mustRead(t, requests[0].body)
 	points := r[0].Metrics[durationsName].Points

@@ -312,7 +312,7 @@ func TestRunningTotals_RejectedPoints(t *testing.T) {
 func TestRunningTotals_HaveEverySpan(t *testing.T) {
 	now := time.Now()
 	sealed := testcycle.Merged(t, now, aggregate.Group{
-		Key: testKey("op"), Bucket: now.Truncate(testcycle.Width).UnixNano(), Mapping: sketch.OwnMapping,
+		Key: testKey("op"), Bucket: now.Truncate(testcycle.Width).UnixNano(), Mapping: sketch.AgentMapping,
 		Counts: aggregate.Counts{Spans: 9, Hits: 9, Errors: 2, Duration: 9e6},
 		OK:     sketch.Bins{List: []sketch.Bin{{Index: 700, Spans: 4}}},
 		Errors: sketch.Bins{List: []sketch.Bin{{Index: 700, Spans: 2}}},

@@ -116,7 +116,7 @@ func (m *model) add(resource string, metric int, attributes string, counted Coun
 	for i := range s.classic {
 		s.classic[i] += counted.Classic[i]
 	}
-	s.histogram.AddBins(sketch.OwnMapping, bins)
+	s.histogram.AddBins(sketch.AgentMapping, bins)
 }
 
 // seen is a series in comparable form.
@@ -201,7 +201,7 @@ func TestTotals_AgainstModel(t *testing.T) {
 						sketch.Bin{Index: uint16(rnd.IntN(1 + rnd.IntN(2000))), Spans: rnd.Uint64N(9)})
 				}
 				var h sketch.Histogram
-				h.AddBins(sketch.OwnMapping, bins)
+				h.AddBins(sketch.AgentMapping, bins)
 				b := h.Buckets(limits.Buckets)
 				counted := Counted{rnd.Uint64N(9), rnd.Uint64N(10), rnd.Uint64N(3), float64(rnd.IntN(1000)), &b, nil}
 				metric := rnd.IntN(1 + int(seed%3))
