@@ -132,23 +132,23 @@ func (a *Aggregator) Settled() (firstUnsettled uint64, changed <-chan struct{}) 
 func (a *Aggregator) RequestFlush(ctx context.Context) (Deliveries, error) {
 	request := a.sealer.requests.pendingOrNew()
 	select {
-	case <-request.sealed: // the exporters have the spans
+	case <-request.completed: // the exporters have the spans
 		return request.deliveries, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-a.sealer.done:
+		if request.isComplete() { // both channels are closed, and select chose this one
+			return request.deliveries, nil
+		}
+		return nil, ErrStopped
 	}
-	if request.isComplete() { // the last export before Stop included the spans
-		return request.deliveries, nil
-	}
-	return nil, ErrStopped
 }
 
-// MostCollapsed returns the label that the most keys have lost since the last call, and how many keys have lost it. A key
-// loses a label that has too many different values. If keys is 0, no key has lost a label.
+// MostCollapsed returns the label whose values were replaced in the most keys since the last call, because it has too
+// many, and the number of these keys. keys is 0 if no value was replaced.
 func (a *Aggregator) MostCollapsed() (label string, keys uint64) { return a.intervals.MostCollapsed() }
 
-// Masked returns how many keys had identifiers in a label that were replaced by placeholders, for each label.
+// Masked returns, by the name of a label, the number of keys in which placeholders have replaced identifiers in the label.
 func (a *Aggregator) Masked() map[string]uint64 { return a.intervals.Masked() }
 
 // NewRoute returns a publisher's view of the assignment of keys to rings.
@@ -259,20 +259,20 @@ type flushRequests struct {
 
 // flushRequest is the result of one seal for all clients that requested it.
 type flushRequest struct {
-	sealed     chan struct{} // closed after deliveries is set
+	completed  chan struct{} // closed after deliveries is set
 	deliveries Deliveries
 }
 
 // complete ends the waiting of the clients for the seal.
 func (r *flushRequest) complete(deliveries Deliveries) {
 	r.deliveries = deliveries
-	close(r.sealed)
+	close(r.completed)
 }
 
 // isComplete reports whether complete was called.
 func (r *flushRequest) isComplete() bool {
 	select {
-	case <-r.sealed:
+	case <-r.completed:
 		return true
 	default:
 		return false
@@ -289,7 +289,7 @@ func (r *flushRequests) pendingOrNew() *flushRequest {
 	if r.pending != nil {
 		return r.pending
 	}
-	r.pending = &flushRequest{sealed: make(chan struct{})}
+	r.pending = &flushRequest{completed: make(chan struct{})}
 	select {
 	case r.wake <- struct{}{}:
 	default: // an earlier value will wake the sealer
@@ -305,8 +305,7 @@ func (r *flushRequests) isPending() bool {
 }
 
 // take removes and returns the pending request, or returns nil if there is none. The sealer calls it before it ends a
-// cycle, and completes the request when it exports this cycle. A request that comes later can be for spans of the next
-// cycle, so it remains pending.
+// cycle, and completes the request after it has passed this cycle to the exporters.
 func (r *flushRequests) take() *flushRequest {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -405,7 +404,7 @@ func (a *Aggregator) Stats() Stats {
 		s.Pending += d.tables[0].pending.Load() + d.tables[1].pending.Load()
 		s.PendingValues += d.tables[0].pendingValues.Load() + d.tables[1].pendingValues.Load()
 	}
-	if a.cycles.current.Load() != closedCycle {
+	if a.cycles.current.Load() != noCycle {
 		s.Origins, s.Aggregates = a.intervals.Size()
 	}
 	return s

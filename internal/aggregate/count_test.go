@@ -50,7 +50,7 @@ func TestCount_AgreesWithAdd(t *testing.T) {
 			s.Place = window.Place(s.End)
 			slots = append(slots, s)
 			sent++
-			switch s.clamp {
+			switch s.timing {
 			case late:
 				lates++
 			case early:

@@ -1,6 +1,7 @@
 package aggregate
 
 import (
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -97,7 +98,7 @@ func (c *Cycle) clearObjectives() {
 }
 
 // begin reuses c for a new cycle, a set of spans that are exported together. The caller must first
-// receive from c.released, because exporters can still be reading the previous contents.
+// receive the value that c.released contains when exporters no longer read the previous cycle.
 func (c *Cycle) begin(number uint64, now time.Time, intervals *registry.Intervals) {
 	c.number = number
 	c.started = now
@@ -124,8 +125,9 @@ func (c *Cycle) release() {
 	c.released <- struct{}{}
 }
 
-// closedCycle is the number of the current cycle after the last one was sealed.
-const closedCycle = ^uint64(0)
+// noCycle is the number of the current cycle after the last one has ended, and of the entered cycle of a guard outside of
+// cycles.
+const noCycle = math.MaxUint64
 
 // cycles publishes which cycle is current, and tracks the publishers that are inside one. The
 // package comment explains why this makes boundaries exact.
@@ -149,14 +151,15 @@ func (c *cycles) byNumber(number uint64) *Cycle { return c.alternating[number%2]
 // Guard prevents the cycle that its publisher is inside from being sealed (epoch-based
 // reclamation). Each connection has one, and uses it from one goroutine.
 type Guard struct {
-	_              cpu.CacheLinePad
-	enteredPlusOne atomic.Uint64 // number of the entered cycle plus one; 0 while no cycle is entered
-	_              cpu.CacheLinePad
-	cycles         *cycles
+	_       cpu.CacheLinePad
+	entered atomic.Uint64 // number of the entered cycle, or noCycle
+	_       cpu.CacheLinePad
+	cycles  *cycles
 }
 
 func (c *cycles) newGuard() *Guard {
 	g := &Guard{cycles: c}
+	g.entered.Store(noCycle)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.guards[g] = struct{}{}
@@ -176,7 +179,7 @@ func (g *Guard) Close() {
 func (g *Guard) Enter() *Cycle {
 	for {
 		number := g.cycles.current.Load()
-		if number == closedCycle {
+		if number == noCycle {
 			return nil
 		}
 		if g.tryEnter(number) {
@@ -188,10 +191,9 @@ func (g *Guard) Enter() *Cycle {
 // tryEnter keeps the cycle with the given number from being exported until Exit. If another cycle has
 // become current, tryEnter changes nothing and returns false.
 func (g *Guard) tryEnter(number uint64) bool {
-	// tryEnter stores enteredPlusOne, and then loads current. The sealer stores the next number in current, and then
-	// loads enteredPlusOne in awaitExits. So at least one of them sees the store of the other: the sealer waits for this
-	// guard, or tryEnter finds that the cycle is not current any more.
-	g.enteredPlusOne.Store(number + 1)
+	// The sealer does the reverse: it stores current, and then loads entered in awaitExits. So either the sealer sees
+	// that this guard has entered the cycle, and waits, or the load below sees that another cycle is current.
+	g.entered.Store(number)
 	isCurrent := g.cycles.current.Load() == number
 	if !isCurrent {
 		g.Exit()
@@ -201,133 +203,135 @@ func (g *Guard) tryEnter(number uint64) bool {
 
 // Exit permits the sealer to seal the entered cycle. The caller must have published everything.
 func (g *Guard) Exit() {
-	g.enteredPlusOne.Store(0)
+	g.entered.Store(noCycle)
 	if g.cycles.waiting.Load() {
 		select {
 		case g.cycles.exited <- struct{}{}:
-		default: // the channel is full, so the sealer will check this guard anyway
+		default: // the channel contains a value already, which wakes the sealer
 		}
 	}
 }
 
 // Cycle returns the entered cycle. The publisher must be between Enter and Exit.
-func (g *Guard) Cycle() *Cycle { return g.cycles.byNumber(g.enteredPlusOne.Load() - 1) }
+func (g *Guard) Cycle() *Cycle { return g.cycles.byNumber(g.entered.Load()) }
 
 // isInside reports whether the publisher of the guard has entered the cycle with the given number, and has not called
 // Exit since.
-func (g *Guard) isInside(number uint64) bool { return g.enteredPlusOne.Load() == number+1 }
+func (g *Guard) isInside(number uint64) bool { return g.entered.Load() == number }
 
 // awaitExits waits until no publisher can publish in the cycle with the given number. The caller must first make another
 // cycle current, so that no guard enters the given cycle again.
 func (c *cycles) awaitExits(number uint64) {
-	c.waiting.Store(true)
+	c.waiting.Store(true) // from now on, Exit sends to c.exited
 	defer c.waiting.Store(false)
-	c.mu.Lock()
+	c.mu.Lock() // Exit does not need the lock
 	defer c.mu.Unlock()
 	for guard := range c.guards {
 		for guard.isInside(number) {
-			<-c.exited
+			<-c.exited // wakes up after any Exit, not only that of this guard
 		}
 	}
 }
 
 // The window of a cycle is the range of buckets in which it counts spans: the bucket in which the cycle
-// began (its own), the previous one, and the next one. The next bucket is for spans that end between a
+// began (the main bucket), the previous one, and the next one. The next bucket is for spans that end between a
 // bucket boundary and the seal that follows it.
 const (
 	previousBucket = iota // also for spans that ended earlier
-	ownBucket
+	mainBucket
 	nextBucket // also for spans that end later, if the seal is very late
 
 	windowBuckets
 )
 
+// bucketStart returns the start of the time bucket that contains t, in nanoseconds since the Unix epoch.
+func bucketStart(t time.Time, width int64) int64 {
+	nanoseconds := t.UnixNano()
+	return nanoseconds - nanoseconds%width
+}
+
 // oldestBucket returns the start of the oldest time bucket in which a cycle, one export interval that
 // began at started, counts spans. width is the width of a bucket.
-func oldestBucket(started time.Time, width int64) int64 {
-	now := started.UnixNano()
-	return now - now%width - width
-}
+func oldestBucket(started time.Time, width int64) int64 { return bucketStart(started, width) - width }
 
 // Window determines in which bucket of a cycle's window a span is counted. Publishers create one per
 // batch, after they have read the batch: so no span of the batch can have ended after the Window
 // first reads the clock.
 type Window struct {
-	ownStart int64 // start of the cycle's own bucket, in nanoseconds since the Unix epoch
-	ownEnd   int64 // start of the next bucket
-	ownPlace Place // place of spans that end in the cycle's own bucket
-	now      int64 // nanoseconds since the Unix epoch; 0 until the clock is read
+	mainStart int64 // start of the main bucket, in nanoseconds since the Unix epoch
+	mainEnd   int64 // start of the next bucket
+	mainPlace Place // place of spans that end in the main bucket
+	now       int64 // nanoseconds since the Unix epoch; 0 until the clock is read
 }
 
 // NewWindow returns the time buckets in which the cycle (one export interval) with the given number counts spans. The
-// bucket that contains started, the start of the cycle, is its own; width is the width of a bucket.
+// cycle began at the time started. width is the width of a bucket.
 func NewWindow(number uint64, started time.Time, width time.Duration) Window {
-	now := started.UnixNano()
-	ownStart := now - now%int64(width)
+	mainStart := bucketStart(started, int64(width))
 	cycleIndex := uint8(number % 2) // identifies the cycle, because at most two are in use
 	return Window{
-		ownStart: ownStart, ownEnd: ownStart + int64(width),
-		ownPlace: Place{cycle: cycleIndex, bucket: ownBucket},
+		mainStart: mainStart, mainEnd: mainStart + int64(width),
+		mainPlace: Place{cycle: cycleIndex, bucket: mainBucket},
 	}
 }
 
-// Place returns the bucket of time in which a span is counted. end is the end time of the span, in nanoseconds since the
-// Unix epoch. Most spans end in the cycle's own bucket, the one in which it began.
+// Place returns the time bucket in which a span is counted. end is the end time of the span, in nanoseconds since the
+// Unix epoch. Most spans end in the main bucket, in which the cycle began.
 func (w *Window) Place(end int64) Place {
-	isInOwnBucket := w.ownStart <= end && end < w.ownEnd
-	if isInOwnBucket {
-		return w.ownPlace
+	isInMainBucket := w.mainStart <= end && end < w.mainEnd
+	if isInMainBucket {
+		return w.mainPlace
 	}
-	return w.placeOutsideOwn(end)
+	return w.placeOutsideMain(end)
 }
 
-// placeOutsideOwn returns the time bucket of a span that did not end in the window's own bucket. It is
+// placeOutsideMain returns the time bucket of a span that did not end in the window's main bucket. It is
 // a function of its own so that the compiler can inline Place.
-func (w *Window) placeOutsideOwn(end int64) Place {
-	if end < w.ownStart {
+func (w *Window) placeOutsideMain(end int64) Place {
+	if end < w.mainStart {
 		return w.placeBefore(end)
 	}
 	return w.placeAfter(end)
 }
 
-// placeBefore returns the time bucket for a span that ended before the bucket in which the cycle began. This is always the
-// previous bucket. If the span ended even before that bucket, the place is marked as late.
+// placeBefore returns the time bucket for a span that ended before the main bucket, in which the cycle began. This is
+// always the previous bucket. If the span ended even before that bucket, the place is marked as late.
 func (w *Window) placeBefore(end int64) Place {
-	place := w.ownPlace
+	place := w.mainPlace
 	place.bucket = previousBucket
-	previousStart := w.ownStart - w.width()
+	previousStart := w.mainStart - w.width()
 	if end < previousStart {
-		place.clamp = late // counted in a later bucket than that of its end
+		place.timing = late
 	}
 	return place
 }
 
-// placeAfter returns the time bucket for a span that ended after the bucket in which the cycle began. A span that ends in
-// the future is counted in the bucket of the current time, and its place is marked as early. No span is counted in a bucket
-// after nextBucket.
+// placeAfter returns the time bucket for a span that ended after the main bucket, in which the cycle began. A span that
+// ends in the future is counted in the bucket of the current time, and its place is marked as early. No span is counted in
+// a bucket after nextBucket.
 func (w *Window) placeAfter(end int64) Place {
 	if w.now == 0 {
 		w.now = time.Now().UnixNano()
 	}
-	now := max(w.now, w.ownStart) // the clock can have been set back since the cycle began
-	place := w.ownPlace
-	bucket, currentBucket := w.bucketAt(end), w.bucketAt(now)
-	if bucket > currentBucket {
-		bucket = currentBucket
-		place.clamp = early // counted in an earlier bucket than that of its end
+	now := max(w.now, w.mainStart) // the clock can have been set back since the cycle began
+	bucketOfEnd, bucketOfNow := w.bucketAt(end), w.bucketAt(now)
+	place := w.mainPlace
+	place.bucket = uint8(min(bucketOfEnd, bucketOfNow, nextBucket))
+	endsInLaterBucket := bucketOfEnd > bucketOfNow
+	if endsInLaterBucket {
+		place.timing = early
 	}
-	place.bucket = uint8(min(bucket, nextBucket))
 	return place
 }
 
 // bucketAt returns the index of the bucket that contains the given time, which must not be before the
-// window's own bucket. The index can be higher than nextBucket.
+// main bucket. The index can be higher than nextBucket.
 func (w *Window) bucketAt(nanoseconds int64) int64 {
-	return ownBucket + (nanoseconds-w.ownStart)/w.width()
+	return mainBucket + (nanoseconds-w.mainStart)/w.width()
 }
 
 // width returns the width of a bucket, in nanoseconds.
-func (w *Window) width() int64 { return w.ownEnd - w.ownStart }
+func (w *Window) width() int64 { return w.mainEnd - w.mainStart }
 
 // Slot is a snapshot in a ring, or a value of one: the numbers that a drainer needs. It has no pointers, so that the
 // garbage collector need not scan the rings, and publishing runs no write barrier.
@@ -352,14 +356,14 @@ func (s *Slot) spans() uint64 {
 type Place struct {
 	cycle  uint8 // cycle number modulo 2; at most two cycles are in use
 	bucket uint8 // index in the cycle's window
-	clamp  clamp
+	timing timing
 }
 
-// clamp is the reason why a snapshot is counted in another bucket than the one in which it ended.
-type clamp uint8
+// timing is the relation of a snapshot's end to the window and the current time.
+type timing uint8
 
 const (
-	unclamped clamp = iota
-	late            // ended before the window; counted in the oldest bucket
-	early           // ends in the future; counted in the bucket of the current time
+	onTime timing = iota // neither late nor early
+	late                 // ended before the window; counted in the oldest bucket
+	early                // ends in the future; counted in the bucket of the current time
 )

@@ -20,7 +20,7 @@ func TestGuard_ChecksCycleAgain(t *testing.T) {
 	defer g.Close()
 	looked := a.cycles.current.Load()
 	a.Seal()
-	if g.tryEnter(looked) || g.enteredPlusOne.Load() != 0 {
+	if g.tryEnter(looked) || g.entered.Load() != noCycle {
 		t.Error("a guard is inside a cycle that is sealed already")
 	}
 	if c := g.Enter(); c == nil || c.Number() == looked {
@@ -44,14 +44,14 @@ func TestCycle_ReadyBeforeEntered(t *testing.T) {
 		defer g.Close()
 		for !ended.Load() {
 			current := a.cycles.current.Load()
-			if c := g.Enter(); c.Number() < current || c.Window().ownPlace.cycle != uint8(c.Number()&1) {
+			if c := g.Enter(); c.Number() < current || c.Window().mainPlace.cycle != uint8(c.Number()&1) {
 				t.Errorf("entered cycle %d when %d was current", c.Number(), current)
 			}
 			g.Exit()
 		}
 	})
 	for range 500 { // what the sealer does, without its pauses
-		number := a.nextCycle(false)
+		number, _ := a.nextCycle(false)
 		a.cycles.awaitExits(number)
 		a.cycles.byNumber(number).release()
 	}

@@ -39,8 +39,8 @@
 // # Two clocks
 //
 // Cycles follow the wall clock, which decides when keys are admitted and tables sealed. Buckets follow
-// the end times of spans. A cycle writes three buckets at most: the one before its own, its own, and the
-// next one (for spans that end between a boundary and the seal after it). The publisher selects it, see
+// the end times of spans. A cycle writes three buckets at most: the one in which it began, the previous one, and
+// the next one (for spans that end between a boundary and the seal after it). The publisher selects it, see
 // Window. A span that ended earlier is counted in the oldest bucket, and as late; a span that ends in the
 // future is counted in the current bucket, and as early. Groups counted by tracers keep their tracer's
 // bucket, or the agent's slot for it.

@@ -48,7 +48,7 @@ func (d *drainer) count(slots []Slot) {
 	d.ages.sample(slots)
 	var taken [2]uint64   // by table
 	var values [2]uint64  // by table
-	var clamped [3]uint64 // by clamp
+	var spansBy [3]uint64 // by timing
 	var excess float64    // exact for integer weights, so it is 0 if no span was sampled
 	for i := range slots {
 		s := &slots[i]
@@ -56,7 +56,7 @@ func (d *drainer) count(slots []Slot) {
 		spans := s.spans()
 		taken[s.cycle] += spans
 		values[s.cycle] += 1 - spans
-		clamped[s.clamp] += spans
+		spansBy[s.timing] += spans
 		excess += s.Weight - 1
 	}
 	for i, n := range taken {
@@ -72,29 +72,36 @@ func (d *drainer) count(slots []Slot) {
 	if excess != 0 {
 		d.excess.Store(math.Float64bits(math.Float64frombits(d.excess.Load()) + excess))
 	}
-	if clamped[late]+clamped[early] > 0 {
-		increase(&d.late, clamped[late])
-		increase(&d.early, clamped[early])
+	if spansBy[late]+spansBy[early] > 0 {
+		increase(&d.late, spansBy[late])
+		increase(&d.early, spansBy[early])
 	}
 }
 
 // increase adds n to a counter that only one goroutine writes.
 func increase(counter *atomic.Uint64, n uint64) { counter.Store(counter.Load() + n) }
 
-// handleSignal handles a signal that the ring delivers. Clear discards the spans of the cycle signal.Arg that are counted
-// so far. The sealer, which sends Clear and Report, waits until handleSignal has sent to d.handled. Stop needs no reply,
-// because the sealer waits for the end of the goroutine.
+// handleSignal handles a signal that the ring delivers. The sealer, which sends the signals, waits until handleSignal has
+// sent to d.handled.
 func (d *drainer) handleSignal(signal ring.Signal) {
 	switch signal.Kind {
+	case ring.Report: // all slots that were published before the signal are counted now
 	case ring.Clear:
-		table := d.tables[signal.Arg%2] // cycles use the two tables in turn
-		d.discarded = table.pending.Load()
-		d.discardedValues = table.pendingValues.Load()
-		table.Reset()
-		d.handled <- struct{}{}
-	case ring.Report:
-		d.handled <- struct{}{}
+		cycle := signal.Arg
+		d.discard(cycle)
+	case ring.Stop:
+		return // the sealer waits for the end of the goroutine instead
 	}
+	d.handled <- struct{}{}
+}
+
+// discard discards the spans and values of a cycle that are counted so far. It stores their numbers in d.discarded and
+// d.discardedValues, for the sealer.
+func (d *drainer) discard(cycle uint64) {
+	table := d.tables[cycle%2] // cycles use the two tables in turn
+	d.discarded = table.pending.Load()
+	d.discardedValues = table.pendingValues.Load()
+	table.Reset()
 }
 
 // ageEvery is the interval, in slots, at which a drainer records the age of a slot: small enough

@@ -31,4 +31,4 @@ func anyOwners(rnd *rand.Rand, partitions, drainers int) [][]uint16 {
 func (c *Cycle) Started() time.Time { return c.started }
 
 // Seal waits for the seal that a report gets.
-func (a *Aggregator) Seal() { <-a.sealer.requests.pendingOrNew().sealed }
+func (a *Aggregator) Seal() { <-a.sealer.requests.pendingOrNew().completed }

@@ -149,21 +149,22 @@ type mergedBuckets struct {
 
 // begin sets the buckets for a cycle that begins now.
 func (m *mergedBuckets) begin(now time.Time) {
-	m.oldest = now.UnixNano() - now.UnixNano()%m.width - mergedBackBuckets*m.width
+	m.oldest = bucketStart(now, m.width) - mergedBackBuckets*m.width
 }
 
 // acceptsStart reports whether spans of a time bucket that begins at start can still be counted. It returns
 // false if the bucket begins after now, or is too old. start and now are in nanoseconds since the Unix
-// epoch.
+// epoch. The comment on agentSlot gives the reasons for both age limits.
 func (m *mergedBuckets) acceptsStart(start, now int64) bool {
 	isInFuture := start > now
 	if isInFuture {
 		return false
 	}
-	if m.isAligned(start) { // the spans are counted in this bucket of the daemon
+	if m.isAligned(start) { // up to a minute old
 		return start >= m.oldest
 	}
-	return now-start <= mergedMaxAge // they are counted in a bucket of their own, see rounded
+	age := now - start
+	return age <= mergedMaxAge
 }
 
 // rounded returns the start of the time bucket in which a bucket of a tracer is counted. This is start
@@ -218,24 +219,41 @@ func (w GroupWriter) Reserve(groups []Group, width uint64, now time.Time) error 
 	if width != uint64(m.width) || !m.acceptsStarts(groups, now) {
 		return ErrOtherTime
 	}
-	mappings := m.mappings
-	totalBins := m.binCount
-	for i := range groups {
-		g := &groups[i]
-		totalBins += len(g.OK.List) + len(g.Errors.List)
-		if !slices.Contains(mappings, g.Mapping) {
-			mappings = append(mappings, g.Mapping)
-		}
-		if len(mappings) > sketch.MaxMappings {
-			return ErrMappings
-		}
+	mappings := m.mappingsWith(groups)
+	if len(mappings) > sketch.MaxMappings {
+		return ErrMappings
 	}
 	totalRows := len(m.rows) + len(groups)
+	totalBins := m.binCount + countBins(groups)
 	if !m.reserveMemory(totalRows, totalBins) {
 		return ErrNoMergedRoom
 	}
-	m.mappings = mappings // Add looks up the mapping of each group
+	m.mappings = mappings // only now: Reserve changes nothing if it fails
 	return nil
+}
+
+// mappingsWith returns the mappings of the cycle, followed by those of the groups that it does not have yet. It returns
+// one mapping more than the limit if there are too many.
+func (m *Merged) mappingsWith(groups []Group) []sketch.Mapping {
+	mappings := m.mappings
+	for i := range groups {
+		if len(mappings) > sketch.MaxMappings {
+			break
+		}
+		mapping := groups[i].Mapping
+		if !slices.Contains(mappings, mapping) {
+			mappings = append(mappings, mapping)
+		}
+	}
+	return mappings
+}
+
+// countBins returns the number of bins in all groups.
+func countBins(groups []Group) (bins int) {
+	for i := range groups {
+		bins += len(groups[i].OK.List) + len(groups[i].Errors.List)
+	}
+	return bins
 }
 
 // acceptsStarts reports whether spans of the time buckets of all groups can still be counted.
@@ -248,9 +266,8 @@ func (m *mergedBuckets) acceptsStarts(groups []Group, now time.Time) bool {
 	return true
 }
 
-// Add adds the counts of a group, the statistics that a tracer has counted for one key. The caller
-// must have passed the group to Reserve. Add returns the labels of the key that were replaced because they have
-// too many distinct values.
+// Add adds the counts of a group, which a tracer has counted for one key. The caller must have passed the group to
+// Reserve. Add returns the labels of the key whose values were replaced, because they have too many.
 func (w GroupWriter) Add(origin registry.OriginID, g *Group) registry.LabelSet {
 	m := w.merged
 	mapping := slices.Index(m.mappings, g.Mapping)
@@ -262,8 +279,8 @@ func (w GroupWriter) Add(origin registry.OriginID, g *Group) registry.LabelSet {
 		key: admission.ID, mapping: sketch.MappingID(mapping), bucket: m.rounded(g.Bucket),
 	})
 	row.Add(&g.Counts)
-	m.binCount += row.okDurations.add(&g.OK)
-	m.binCount += row.errorDurations.add(&g.Errors)
+	newBins := row.okDurations.add(&g.OK) + row.errorDurations.add(&g.Errors)
+	m.binCount += newBins
 	m.pending.Add(g.Spans) // until the cycle is sealed
 	m.spans.Add(g.Spans)   // in total
 	return admission.Collapsed

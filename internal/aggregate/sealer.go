@@ -55,7 +55,7 @@ func (s *sealer) run() {
 			continue
 		case <-s.stop:
 			request := s.requests.take()
-			last := s.aggregator.cycles.current.Swap(closedCycle)
+			last := s.aggregator.cycles.current.Swap(noCycle)
 			s.aggregator.awaitCounts(last)
 			s.seal(last, request)
 			for _, d := range s.aggregator.drainers {
@@ -83,21 +83,20 @@ func (s *sealer) run() {
 // one to the exporters. A cycle ends with its export interval (isIntervalEnd), or before that on request.
 func (s *sealer) endCycle(isIntervalEnd bool) {
 	a := s.aggregator
-	request := s.requests.take()
-	ended := a.nextCycle(isIntervalEnd)
+	request := s.requests.take() // first, because later requests can be for spans of the next cycle
+	ended, next := a.nextCycle(isIntervalEnd)
 	if isIntervalEnd {
-		newCycle := a.cycles.byNumber(ended + 1)
-		s.intervalEnd = nextBoundary(newCycle.started, a.config.FlushInterval)
+		s.intervalEnd = nextBoundary(next.started, a.config.FlushInterval)
 	}
 	a.awaitCounts(ended)
 	if isIntervalEnd {
-		a.intervals.ReportEnded()
+		a.intervals.ReportEnded() // no publisher adds keys to the interval any more
 	}
 	s.seal(ended, request)
 }
 
-// timeUntilSeal returns the time until the current cycle, the spans that are exported next, must end. It is negative if
-// that time has passed. The cycle ends with the interval, or earlier if a client has requested a flush and
+// timeUntilSeal returns the time until the current cycle, a set of spans that are exported together, must end. It is
+// negative if that time has passed. The cycle ends with the interval, or earlier if a client has requested a flush and
 // minFlushSpacing has passed since the last one. If the wall clock was set back, the end of the interval can be far away;
 // timeUntilSeal returns at most the length of an interval.
 func (s *sealer) timeUntilSeal() time.Duration {
@@ -113,13 +112,13 @@ func (s *sealer) timeUntilSeal() time.Duration {
 func (s *sealer) mayFlush() bool { return s.flushes < maxFlushes && s.requests.isPending() }
 
 // nextCycle ends the current cycle, the set of spans that are exported together, and begins the next
-// one. It returns the number of the ended cycle. It first waits until the exporters have released the
+// one. It returns the number of the ended cycle, and the next cycle. It first waits until the exporters have released the
 // memory that the next cycle reuses. If newInterval is true, the next cycle begins without keys: the registry forgets
 // all of the last interval.
-func (a *Aggregator) nextCycle(newInterval bool) (ended uint64) {
+func (a *Aggregator) nextCycle(newInterval bool) (ended uint64, next *Cycle) {
 	ended = a.cycles.current.Load()
 	nextNumber := ended + 1
-	next := a.cycles.byNumber(nextNumber)
+	next = a.cycles.byNumber(nextNumber)
 	<-next.released
 	if newInterval {
 		a.intervals.Begin()
@@ -127,12 +126,12 @@ func (a *Aggregator) nextCycle(newInterval bool) (ended uint64) {
 	next.begin(nextNumber, time.Now(), a.intervals)
 	a.config.Recovery.BeginCycle(nextNumber) // in the recovery file, before a publisher can use the cycle
 	a.cycles.current.Store(nextNumber)
-	return ended
+	return ended, next
 }
 
 // seal passes the counts of an ended cycle, a set of spans that are exported together, to the exporters. awaitCounts must
-// have returned for the cycle. If clients have requested a flush, request is not nil. It then gets the
-// unfinished deliveries, on whose outcomes these clients wait.
+// have returned for the cycle. request is the flush that clients have requested, or nil. seal completes it with all
+// deliveries whose outcomes are not known yet.
 func (s *sealer) seal(number uint64, request *flushRequest) {
 	a := s.aggregator
 	c := a.cycles.byNumber(number)
@@ -160,23 +159,26 @@ func (a *Aggregator) awaitCounts(number uint64) {
 	a.signalAll(ring.Signal{Kind: ring.Report, Arg: number})
 }
 
-// sealedCycle returns the counts of an ended cycle in the form that exporters read. The Delivery of the result records two
-// facts in the recovery file, from which the next daemon learns the fate of the spans: whether a destination may have
-// received a part of them, and that all are delivered or given up.
+// sealedCycle returns the counts of an ended cycle in the form that exporters read. All publishers must have left the
+// cycle, because sealedCycle does not lock the counts.
 func (a *Aggregator) sealedCycle(c *Cycle) *Sealed {
-	number := c.number
-	onDoubt := func(isInDoubt bool) { a.config.Recovery.SetInDoubt(number, isInDoubt) }
-	onSettled := func() {
-		a.config.Recovery.Settle(number) // before clients are notified
-		a.settled.add(number)
-	}
 	origins, keys := c.registry.Contents()
-	sealed := NewSealed(number, c.started, time.Now(), c.width, origins, keys, c.tables...)
-	sealed.merged = c.merged
-	sealed.Objectives = c.objectives.counts // no publisher is inside any more
-	sealed.release = c.release
-	sealed.Delivery = NewWatchedDelivery(onDoubt, onSettled)
-	return sealed
+	return &Sealed{
+		Cycle: c.number, Start: c.started, End: time.Now(), Width: c.width, Origins: origins, Keys: keys,
+		Objectives: c.objectives.counts, tables: c.tables, merged: c.merged,
+		Delivery: a.newDelivery(c.number), release: c.release,
+	}
+}
+
+// newDelivery returns the future outcome of a cycle. The Delivery records two facts in the recovery file, which the next
+// daemon reads: whether a destination may have received a part of the spans, and that all are delivered or given up.
+func (a *Aggregator) newDelivery(cycle uint64) *Delivery {
+	onDoubt := func(isInDoubt bool) { a.config.Recovery.SetInDoubt(cycle, isInDoubt) }
+	onSettled := func() {
+		a.config.Recovery.Settle(cycle)
+		a.settled.add(cycle) // notifies clients, so it comes after the record in the file
+	}
+	return NewWatchedDelivery(onDoubt, onSettled)
 }
 
 // clearPending resets the numbers of snapshots that Stats counts as pending.
@@ -189,21 +191,22 @@ func (c *Cycle) clearPending() {
 	}
 }
 
-// clear discards the spans that are counted in the current cycle so far. Their keys remain registered. The exporters get
-// the number of discarded spans, in a Sealed without other content.
+// clear discards the spans that are counted in the current cycle so far. Their keys remain registered. It passes only the
+// number of discarded spans to the exporters.
 func (a *Aggregator) clear() {
 	number := a.cycles.current.Load()
-	a.signalAll(ring.Signal{Kind: ring.Clear, Arg: number})
+	cycle := a.cycles.byNumber(number)
+	a.signalAll(ring.Signal{Kind: ring.Clear, Arg: number}) // returns when each drainer has set d.discarded
 	discarded, discardedValues := uint64(0), uint64(0)
-	for _, d := range a.drainers { // each of them has handled the signal, and set d.discarded
+	for _, d := range a.drainers {
 		discarded += d.discarded
 		discardedValues += d.discardedValues
 	}
-	merged := a.cycles.byNumber(number).merged
-	if merged != nil {
-		discarded += merged.clear()
+	acceptsGroups := cycle.merged != nil
+	if acceptsGroups {
+		discarded += cycle.merged.clear()
 	}
-	a.cycles.byNumber(number).clearObjectives()
+	cycle.clearObjectives()
 	now := time.Now()
 	a.config.Deliver(&Sealed{
 		Cycle: number, Start: now, End: now, Width: a.config.BucketWidth,
@@ -418,12 +421,12 @@ func (r Deliveries) Wait(ctx context.Context) (first error) {
 type settledCycles struct {
 	mu             sync.Mutex
 	firstUnsettled uint64
-	settledLater   map[uint64]struct{} // settled cycles after firstUnsettled; exporters limit their number
-	changed        chan struct{}       // closed when firstUnsettled increases
+	settledEarly   map[uint64]struct{} // settled cycles after firstUnsettled; exporters limit their number
+	changed        chan struct{}       // closed, and replaced, when firstUnsettled increases
 }
 
 func newSettledCycles() settledCycles {
-	return settledCycles{settledLater: map[uint64]struct{}{}, changed: make(chan struct{})}
+	return settledCycles{settledEarly: map[uint64]struct{}{}, changed: make(chan struct{})}
 }
 
 // add records that a cycle (a set of spans that are exported together) is settled: all of its spans are
@@ -433,21 +436,21 @@ func (s *settledCycles) add(cycle uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if cycle != s.firstUnsettled {
-		s.settledLater[cycle] = struct{}{}
+		s.settledEarly[cycle] = struct{}{}
 		return
 	}
 	s.firstUnsettled++
 	for s.wasSettledEarly(s.firstUnsettled) {
-		delete(s.settledLater, s.firstUnsettled)
+		delete(s.settledEarly, s.firstUnsettled)
 		s.firstUnsettled++
 	}
-	close(s.changed)
+	close(s.changed) // wakes all goroutines that wait for the change
 	s.changed = make(chan struct{})
 }
 
 // wasSettledEarly reports whether a cycle was settled before an earlier one.
 func (s *settledCycles) wasSettledEarly(cycle uint64) bool {
-	_, isSettled := s.settledLater[cycle]
+	_, isSettled := s.settledEarly[cycle]
 	return isSettled
 }
 

@@ -402,7 +402,7 @@ func TestSettled_FirstUnsettledCycle(t *testing.T) {
 			t.Fatalf("settled before %d, want %d", got, want)
 		}
 	}
-	if len(a.settled.settledLater) != 0 {
-		t.Errorf("%d cycles are still remembered", len(a.settled.settledLater))
+	if len(a.settled.settledEarly) != 0 {
+		t.Errorf("%d cycles are still remembered", len(a.settled.settledEarly))
 	}
 }

@@ -30,10 +30,10 @@ type Table struct {
 // row is one key in one bucket. It has no pointers.
 type row struct {
 	Counts
-	key         registry.KeyID
-	bucket      uint32       // index in the window
-	errorIndex  uint32       // index in Table.errors plus one; 0 until the first error
-	okDurations sketch.Store // durations of spans without an error
+	key               registry.KeyID
+	bucket            uint32       // index in the window
+	errorIndexPlusOne uint32       // index in Table.errors, plus one; 0 until the first error
+	okDurations       sketch.Store // durations of spans without an error
 }
 
 // errorPart is the part of a row for spans with an error.
@@ -79,11 +79,11 @@ func (t *Table) Add(s *Slot) {
 
 // errorsOf returns the counts of a row's spans with an error, and creates them for the first such span.
 func (t *Table) errorsOf(r *row) *errorPart {
-	if r.errorIndex == 0 {
+	if r.errorIndexPlusOne == 0 {
 		t.errors = extend(t.errors, errorPart{}, len(t.index))
-		r.errorIndex = uint32(len(t.errors))
+		r.errorIndexPlusOne = uint32(len(t.errors))
 	}
-	return &t.errors[r.errorIndex-1]
+	return &t.errors[r.errorIndexPlusOne-1]
 }
 
 // extend appends an element to s and returns the new slice, like append. The capacity of the new slice
@@ -178,18 +178,18 @@ type Part struct {
 
 	table  *Table  // nil for merged groups
 	merged *Merged // nil for rows of a drainer
-	row    int32   // index in the rows of table or merged
+	index  int32   // of the row in table or merged
 }
 
 // Part returns a row.
 func (t *Table) Part(at int) Part {
 	r := &t.rows[at]
-	return Part{Key: r.key, Bucket: t.oldest + int64(r.bucket)*t.width, table: t, row: int32(at)}
+	return Part{Key: r.key, Bucket: t.oldest + int64(r.bucket)*t.width, table: t, index: int32(at)}
 }
 
 func (m *Merged) part(at int) Part {
 	row := &m.rows[at]
-	return Part{Key: row.key, Mapping: row.mapping, Bucket: row.bucket, merged: m, row: int32(at)}
+	return Part{Key: row.key, Mapping: row.mapping, Bucket: row.bucket, merged: m, index: int32(at)}
 }
 
 // Counts returns the counts of the row.
@@ -198,39 +198,41 @@ func (p *Part) Counts() Counts {
 		row, _ := p.mergedRow()
 		return row.Counts
 	}
-	return p.table.rows[p.row].Counts
+	return p.drainerRow().Counts
 }
 
 // countedByTracer reports whether a tracer has counted the spans, and not the daemon.
 func (p *Part) countedByTracer() bool { return p.merged != nil }
 
-// mergedRow returns the row, and the mapping that assigns durations to the row's bins. It must be called only if
-// countedByTracer returns true.
+// mergedRow returns the row that a tracer has counted, and the mapping that assigns durations to the row's bins. It must
+// be called only if countedByTracer returns true.
 func (p *Part) mergedRow() (*mergedRow, sketch.Mapping) {
-	return &p.merged.rows[p.row], p.merged.mappings[p.Mapping]
+	return &p.merged.rows[p.index], p.merged.mappings[p.Mapping]
 }
 
-// ReadOK adds the durations of all spans without an error to sum. If sum is a sketch.Sketch, all parts that the caller
-// adds to it must have the same value of the field Mapping, because a Sketch assigns durations to bins by one mapping.
+// drainerRow returns the row that a drainer has counted. It must be called only if countedByTracer returns false.
+func (p *Part) drainerRow() *row { return &p.table.rows[p.index] }
+
+// ReadOK adds the durations of all spans without an error to sum. A sketch.Sketch has one mapping from durations to bins,
+// so all parts that are added to it must have the same Mapping.
 func (p *Part) ReadOK(sum sketch.Sum) {
 	if p.countedByTracer() {
 		row, mapping := p.mergedRow()
 		row.okDurations.read(sum, mapping)
 		return
 	}
-	row := &p.table.rows[p.row]
-	row.okDurations.Read(&p.table.pages, sum)
+	p.drainerRow().okDurations.Read(&p.table.pages, sum)
 }
 
-// ReadErrors adds the durations of all spans with an error to sum. ReadOK describes a limitation if sum is a
-// sketch.Sketch.
+// ReadErrors adds the durations of all spans with an error to sum. A sketch.Sketch has one mapping from durations to bins,
+// so all parts that are added to it must have the same Mapping.
 func (p *Part) ReadErrors(sum sketch.Sum) {
 	if p.countedByTracer() {
 		row, mapping := p.mergedRow()
 		row.errorDurations.read(sum, mapping)
 		return
 	}
-	errorPart := p.table.findErrorPart(p.row)
+	errorPart := p.table.findErrorPart(p.drainerRow())
 	if errorPart != nil {
 		errorPart.durations.Read(&p.table.pages, sum)
 	}
@@ -244,19 +246,18 @@ func (p *Part) ErrorDuration() float64 {
 		row, mapping := p.mergedRow()
 		return row.errorDuration(mapping)
 	}
-	errorPart := p.table.findErrorPart(p.row)
+	errorPart := p.table.findErrorPart(p.drainerRow())
 	if errorPart == nil {
 		return 0
 	}
 	return errorPart.duration
 }
 
-// findErrorPart returns the counts of the spans with an error in a row, or nil if there are none. row is
-// the index of the row in the table.
-func (t *Table) findErrorPart(row int32) *errorPart {
-	indexPlusOne := t.rows[row].errorIndex
-	if indexPlusOne == 0 {
+// findErrorPart returns the counts of the spans with an error in a row of the table, or nil if there are none.
+func (t *Table) findErrorPart(r *row) *errorPart {
+	hasErrors := r.errorIndexPlusOne != 0
+	if !hasErrors {
 		return nil
 	}
-	return &t.errors[indexPlusOne-1]
+	return &t.errors[r.errorIndexPlusOne-1]
 }

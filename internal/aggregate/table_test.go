@@ -13,41 +13,41 @@ import (
 
 func TestClamp(t *testing.T) {
 	const second = int64(time.Second)
-	opened := time.Unix(1000, 0) // the cycle's own bucket is 1000 to 1010
+	opened := time.Unix(1000, 0) // the cycle's main bucket is 1000 to 1010
 	for _, test := range []struct {
 		name     string
 		end, now int64
 		bucket   int64
-		clamp    clamp
+		timing   timing
 	}{
-		{"own bucket", 1005 * second, 1006 * second, 1000, unclamped},
-		{"own bucket's start", 1000 * second, 1006 * second, 1000, unclamped},
-		{"own bucket's last", 1010*second - 1, 1010 * second, 1000, unclamped},
-		{"previous bucket", 995 * second, 1006 * second, 990, unclamped},
-		{"previous bucket's start", 990 * second, 1006 * second, 990, unclamped},
+		{"main bucket", 1005 * second, 1006 * second, 1000, onTime},
+		{"main bucket's start", 1000 * second, 1006 * second, 1000, onTime},
+		{"main bucket's last", 1010*second - 1, 1010 * second, 1000, onTime},
+		{"previous bucket", 995 * second, 1006 * second, 990, onTime},
+		{"previous bucket's start", 990 * second, 1006 * second, 990, onTime},
 		{"older", 990*second - 1, 1006 * second, 990, late},
 		{"the epoch", 0, 1006 * second, 990, late},
 		{"the lowest end", math.MinInt64, 1006 * second, 990, late},
 		{"the highest end", math.MaxInt64, 1006 * second, 1000, early},
-		{"ahead of now, same bucket", 1009 * second, 1006 * second, 1000, unclamped},
+		{"ahead of now, same bucket", 1009 * second, 1006 * second, 1000, onTime},
 		{"ahead of now, next bucket", 1011 * second, 1006 * second, 1000, early},
-		{"next bucket, seal is late", 1011 * second, 1012 * second, 1010, unclamped},
-		{"beyond the window, seal is very late", 1025 * second, 1026 * second, 1010, unclamped},
+		{"next bucket, seal is late", 1011 * second, 1012 * second, 1010, onTime},
+		{"beyond the window, seal is very late", 1025 * second, 1026 * second, 1010, onTime},
 		{"clock stepped back", 1011 * second, 500 * second, 1000, early},
 	} {
 		table := newTestTable(4)
 		table.Begin(opened)
-		clamp := put(table, test.now, Slot{Key: 3, End: test.end})
-		if bucket := table.Part(0).Bucket; bucket != test.bucket*second || clamp != test.clamp {
-			t.Errorf("%s: bucket %d, clamp %d; want %d, %d", test.name, bucket/second, clamp, test.bucket,
-				test.clamp)
+		timing := put(table, test.now, Slot{Key: 3, End: test.end})
+		if bucket := table.Part(0).Bucket; bucket != test.bucket*second || timing != test.timing {
+			t.Errorf("%s: bucket %d, timing %d; want %d, %d", test.name, bucket/second, timing, test.bucket,
+				test.timing)
 		}
 	}
 }
 
 // put counts a snapshot, of weight 1 where it has none, as if it had been published
-// then, and returns how it was clamped.
-func put(table *Table, now int64, s Slot) clamp {
+// then, and returns its timing.
+func put(table *Table, now int64, s Slot) timing {
 	if s.Weight == 0 {
 		s.Weight = 1
 	}
@@ -55,7 +55,7 @@ func put(table *Table, now int64, s Slot) clamp {
 	window.now = now
 	s.Place = window.Place(s.End)
 	table.Add(&s)
-	return s.clamp
+	return s.timing
 }
 
 func newTestTable(keys int) *Table {

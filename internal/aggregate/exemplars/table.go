@@ -80,12 +80,12 @@ func (t *Table) cycleOf(number uint64) *cycle {
 	return c
 }
 
-// memoryFor returns the memory for the exemplars of a cycle, one export interval. Cycles use two memories in turn, so it can
-// still contain the exemplars of an earlier cycle.
+// memoryFor returns the memory for the exemplars of a cycle, one export interval. Cycles n and n+2 use the same memory, so
+// it can still contain the exemplars of an earlier cycle.
 func (t *Table) memoryFor(number uint64) *cycle { return &t.cycles[number%2] }
 
 // Seal returns the exemplars of a cycle, one export interval. The caller must not offer more spans of this cycle. The
-// result is valid until a span of the next cycle but one is offered, which uses the same memory.
+// result is valid until a span of cycle number+2, which uses the same memory, is offered.
 func (t *Table) Seal(number uint64) Sealed {
 	if t == nil {
 		return Sealed{}
