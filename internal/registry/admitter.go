@@ -1,13 +1,10 @@
 package registry
 
 import (
-	"slices"
-	"strconv"
 	"strings"
 	"unsafe"
 
 	"github.com/spanstatsd/spanstatsd/internal/span"
-	"github.com/spanstatsd/spanstatsd/internal/span/mask"
 )
 
 // admitter admits one key at a time to the interval, in two steps. The first step resolves each
@@ -158,7 +155,7 @@ func (a *admitter) rejectPending() {
 		if l.isBlocked {
 			continue // it has no slot
 		}
-		l.budget.giveBack(l.share, l.isMask)
+		l.budget.giveBack(l.share, l.isOnlyMask)
 		a.rejected = append(a.rejected, l.hash)
 		a.countKey(a.lostCounter(&l.labelValue))
 		if l.values != nil {
@@ -189,148 +186,6 @@ func (a *admitter) encodeKey(k *span.Key) {
 	}
 }
 
-// encodeTags appends a list of tags to a.encodedKey: the number of tags, and their IDs. The IDs are sorted, so
-// keys that differ only in the order of their tags are equal. If several tags were replaced by the same tag,
-// a.encodedKey contains that tag once. list is span.LabelPeerTag or span.LabelAdditionalTag.
-func (a *admitter) encodeTags(list span.Label, tags []string) {
-	ids := a.tagIDs[:0]
-	hasReplacedTag := false
-	for _, tag := range tags {
-		id, isReplaced := a.resolveTag(list, tag)
-		ids = append(ids, id)
-		hasReplacedTag = hasReplacedTag || isReplaced
-	}
-	a.tagIDs = ids // keeps the memory for the next list
-	slices.Sort(ids)
-	if hasReplacedTag {
-		ids = slices.Compact(ids)
-	}
-	a.encodedKey = append(a.encodedKey, uint32(len(ids)))
-	a.encodedKey = append(a.encodedKey, ids...)
-}
-
-// resolveStatus returns the ID of an HTTP status code, or absentID if the key has none. The number of different
-// status codes is limited, as for other labels, because clients can send any number.
-func (a *admitter) resolveStatus(status uint32) labelID {
-	text := ""
-	if status != 0 {
-		start := len(a.scratch)
-		a.scratch = strconv.AppendUint(a.scratch, uint64(status), 10)
-		text = stringOf(a.scratch[start:])
-	}
-	id := a.resolveText(span.LabelHTTPStatus, text)
-	if id == blockedID {
-		return absentID // a status code is a number, so tracer_blocked_value can't replace it
-	}
-	return id
-}
-
-// resolveText returns the ID of the text of a label, or of a mask such as "GET /users/{id}" that replaces
-// the text. It returns absentID if the text is empty. It returns blockedID, the ID of
-// "tracer_blocked_value", if the client sent that text, or if the label has too many different values.
-func (a *admitter) resolveText(l span.Label, text string) labelID {
-	switch text {
-	case "":
-		a.addSentText(hashOfAbsent)
-		return absentID
-	case span.Blocked: // replaced by the client, which has limits as well
-		a.addSentText(hashOfBlocked)
-		return blockedID
-	}
-	sent := a.newLabel(l, text)
-	a.addSentText(sent.hash)
-	if a.config.Masking == MaskAlways {
-		return a.resolveAlwaysMasked(l, sent)
-	}
-	id, ok := a.idOf(&a.origin.budgets[l], sent)
-	if ok {
-		return id
-	}
-	if a.config.Masking == MaskNever {
-		return a.collapseText(l, sent)
-	}
-	return a.resolveOverBudget(l, sent)
-}
-
-// addSentText adds the hash of a text of the key, as the client sent it, to the hashes that identify the key.
-func (a *admitter) addSentText(hash uint64) {
-	a.sentTexts = append(a.sentTexts, hash)
-	a.maskedTexts = append(a.maskedTexts, hash)
-}
-
-// resolveOverBudget returns the ID of the mask, such as "GET /users/{id}", of a value that got no slot. It
-// returns blockedID if the value has no mask, or if there are too many masks.
-func (a *admitter) resolveOverBudget(l span.Label, sent labelValue) labelID {
-	masked, hasMask := a.maskOf(l, sent.text)
-	if !hasMask {
-		return a.collapseText(l, sent)
-	}
-	masked.isMask = true // limits it to the slots that masks can take
-	return a.replaceByMask(l, masked)
-}
-
-// resolveAlwaysMasked returns the ID of the mask of a value, such as "GET /users/{id}" for "GET /users/17", or of the
-// value itself if it has no mask. It returns blockedID if the label has too many different values.
-func (a *admitter) resolveAlwaysMasked(l span.Label, sent labelValue) labelID {
-	masked, hasMask := a.maskOf(l, sent.text)
-	if hasMask {
-		return a.replaceByMask(l, masked)
-	}
-	id, ok := a.idOf(&a.origin.budgets[l], sent)
-	if !ok {
-		return a.collapseText(l, sent)
-	}
-	return id
-}
-
-// replaceByMask replaces the text that was added last by its mask, and returns the ID of the mask. It returns
-// blockedID if the budget of the label has no slot for the mask.
-func (a *admitter) replaceByMask(l span.Label, masked labelValue) labelID {
-	lastText := len(a.maskedTexts) - 1
-	a.maskedTexts[lastText] = masked.hash
-	id, ok := a.idOf(&a.origin.budgets[l], masked)
-	if !ok {
-		return a.collapseText(l, masked)
-	}
-	a.admission.Masked |= setOf(l)
-	return id
-}
-
-// collapseText records that a value of the label l, or its mask, was replaced by tracer_blocked_value, because the
-// label has too many different values. It returns blockedID.
-func (a *admitter) collapseText(l span.Label, value labelValue) labelID {
-	a.admission.Collapsed |= setOf(l)
-	a.countKey(&a.lostCounts[l])
-	a.measureLostText(l, value)
-	return blockedID
-}
-
-// maxLongerMask is the maximum length in bytes of a mask that is longer than its text.
-const maxLongerMask = 100
-
-// maskOf returns the value of the label l that replaces a text: "GET /users/{id}" replaces "GET /users/17".
-// It returns false if values of the label are never replaced, if the text contains nothing to replace, or if
-// the result is too long.
-func (a *admitter) maskOf(l span.Label, text string) (masked labelValue, ok bool) {
-	if !isMaskable(l) {
-		return labelValue{}, false
-	}
-	maskText, hasMask := a.appendMask(text)
-	maxBytes := min(l.MaxBytes(), max(len(text), maxLongerMask))
-	if !hasMask || len(maskText) > maxBytes {
-		return labelValue{}, false
-	}
-	return a.newLabel(l, maskText), true
-}
-
-// appendMask appends the mask of a text to a.scratch. It returns the mask, which is valid until the next key is
-// admitted, or false if the text has none.
-func (a *admitter) appendMask(text string) (maskText string, hasMask bool) {
-	start := len(a.scratch)
-	a.scratch, hasMask = mask.Append(a.scratch, text)
-	return stringOf(a.scratch[start:]), hasMask
-}
-
 // newLabel returns a value of the label l, or a tag if l is a list of tags, for the current origin. It has no
 // ID yet.
 func (a *admitter) newLabel(l span.Label, text string) labelValue {
@@ -351,8 +206,8 @@ func (a *admitter) idOf(budget *budget, value labelValue) (id labelID, ok bool) 
 	if !isKnown {
 		return a.addPending(budget, value)
 	}
-	if !value.isMask { // a client has sent this text, so it is no longer used only as a mask
-		a.clearIsMask(budget, id)
+	if !value.isOnlyMask { // a client has sent this text, so it is no longer used only as a mask
+		a.clearOnlyMask(budget, id)
 	}
 	return id, true
 }
@@ -361,7 +216,7 @@ func (a *admitter) idOf(budget *budget, value labelValue) (id labelID, ok bool) 
 // value takes a slot of the budget. addPending returns a temporary ID. It returns false if no slot is free.
 func (a *admitter) addPending(budget *budget, value labelValue) (id labelID, ok bool) {
 	priority := a.priorityOf(value.hash) // some slots are only for values that were used before
-	share := budget.take(priority, value.isMask)
+	share := budget.take(priority, value.isOnlyMask)
 	if share == nil {
 		a.rejected = append(a.rejected, value.hash)
 		return absentID, false
@@ -371,12 +226,12 @@ func (a *admitter) addPending(budget *budget, value labelValue) (id labelID, ok 
 	return a.lastPendingID(), true
 }
 
-// clearIsMask records that the value with the given ID is not only used as a mask. It no longer counts as one in the
+// clearOnlyMask records that the value with the given ID is not only used as a mask. It no longer counts as one in the
 // budget.
-func (a *admitter) clearIsMask(budget *budget, id labelID) {
+func (a *admitter) clearOnlyMask(budget *budget, id labelID) {
 	value := a.labelOf(id)
-	if value.isMask {
-		value.isMask = false
+	if value.isOnlyMask {
+		value.isOnlyMask = false
 		budget.masks.taken--
 	}
 }
@@ -457,104 +312,6 @@ func (a *admitter) countKey(counter *uint64) {
 	}
 }
 
-// resolveTag returns the ID of a tag "key:value". If the tag key has too many values in this interval, the
-// tag becomes "key:tracer_blocked_value". If the origin has too many tag keys, the whole tag becomes
-// "tracer_blocked_value". isReplaced is true in both cases. list is span.LabelPeerTag or span.LabelAdditionalTag.
-func (a *admitter) resolveTag(list span.Label, tag string) (id labelID, isReplaced bool) {
-	if tag == span.Blocked { // replaced by the client
-		a.sentTags = append(a.sentTags, hashOfBlocked)
-		return blockedID, true
-	}
-	sent := a.newLabel(list, tag)
-	a.sentTags = append(a.sentTags, sent.hash)
-	key, value, _ := strings.Cut(tag, ":")
-	keyID, hasKey := a.resolveTagKey(list, key)
-	if !hasKey {
-		a.admission.Collapsed |= setOf(list)
-		a.countKey(&a.lostCounts[list])
-		return blockedID, true
-	}
-	if value == span.Blocked { // replaced by the client
-		return a.resolveBlockedTag(list, keyID, key), true
-	}
-	sent.tagKey = keyID
-	values := a.tagValuesOf(keyID)
-	id, ok := a.idOf(&values.budget, sent)
-	if ok {
-		return id, false
-	}
-	a.admission.Collapsed |= setOf(list)
-	a.countKey(&values.lostCount)
-	a.measureLostTag(values, sent.hash, key, value)
-	return a.resolveBlockedTag(list, keyID, key), true
-}
-
-// resolveTagKey returns the ID of a tag key, such as "region" in the tag "region:eu". It returns false
-// if there are too many tag keys. A tag key that is new in this interval gets a budget for its values.
-// list is span.LabelPeerTag or span.LabelAdditionalTag.
-func (a *admitter) resolveTagKey(list span.Label, text string) (id labelID, ok bool) {
-	kind := tagKeyKind(list) // the tag keys of list are counted separately from its tags
-	tagKey := a.newLabelOfKind(kind, text)
-	id, isKnown := a.findAndRecordUse(&tagKey)
-	if isKnown {
-		return id, true
-	}
-	id, ok = a.addPending(&a.origin.budgets[kind], tagKey)
-	if !ok {
-		return absentID, false
-	}
-	limit := a.config.tagBudget(list, text)
-	kept := a.previous.keptTags[tagKey.hash]
-	a.labelOf(id).values = a.newTagValues(limit, kept)
-	return id, true
-}
-
-// newTagValues returns the budget for the values of a new tag key. limit is the maximum number of different
-// values, and kept counts the values that keep their slots from the previous interval.
-func (a *admitter) newTagValues(limit int, kept keptCount) *tagValues {
-	values := a.takeSpareTagValues()
-	*values = tagValues{budget: newBudget(limit, kept), limit: limit}
-	return values
-}
-
-// takeSpareTagValues returns memory for a new tagValues. It reuses that of an earlier tag key that got no ID.
-func (a *admitter) takeSpareTagValues() *tagValues {
-	last := len(a.spareTagValues) - 1
-	if last < 0 {
-		return new(tagValues)
-	}
-	values := a.spareTagValues[last]
-	a.spareTagValues = a.spareTagValues[:last]
-	return values
-}
-
-// tagValuesOf returns the budget for the values of a tag key, given the ID of the tag key.
-func (a *admitter) tagValuesOf(id labelID) *tagValues { return a.labelOf(id).values }
-
-// blockedTag returns the text "key:tracer_blocked_value". It is valid until the next key is admitted.
-func (a *admitter) blockedTag(key string) string {
-	start := len(a.scratch)
-	a.scratch = append(a.scratch, key...)
-	a.scratch = append(a.scratch, ':')
-	a.scratch = append(a.scratch, span.Blocked...)
-	return stringOf(a.scratch[start:])
-}
-
-// resolveBlockedTag returns the ID of the tag "key:tracer_blocked_value", which replaces a tag if its tag key has
-// too many different values. keyID and key are the ID and the text of the tag key. list is span.LabelPeerTag or
-// span.LabelAdditionalTag. The replacement needs no slot of a budget.
-func (a *admitter) resolveBlockedTag(list span.Label, keyID labelID, key string) labelID {
-	blocked := a.newLabel(list, a.blockedTag(key))
-	id, isKnown := a.findAndRecordUse(&blocked)
-	if isKnown {
-		return id
-	}
-	blocked.tagKey = keyID
-	blocked.isBlocked = true
-	a.pending = append(a.pending, pendingLabel{labelValue: blocked})
-	return a.lastPendingID()
-}
-
 // addPendingLabels gives IDs to the labels of the current key that are new in this interval, and returns their
 // memory in bytes. It replaces their temporary IDs in a.encodedKey. The new IDs have the same order, so sorted
 // tags stay sorted.
@@ -585,14 +342,14 @@ func finalID(id, firstNewID labelID) labelID {
 // keyHash returns a hash of the current key that is the same in every interval. It is made of the
 // hashes of the labels, because their IDs differ between intervals.
 func (a *admitter) keyHash() uint64 {
-	hash := mix(a.unlabelledHash(), a.hashOf(a.encodedKey.status()))
+	hash := mix(a.unlabelledHash(), a.labelHash(a.encodedKey.status()))
 	for _, id := range a.encodedKey.texts() {
-		hash = mix(hash, a.hashOf(id))
+		hash = mix(hash, a.labelHash(id))
 	}
 	var tags tagsHash
 	for _, ids := range a.encodedKey.tagLists() {
 		for _, id := range ids {
-			tags.add(a.hashOf(id))
+			tags.add(a.labelHash(id))
 		}
 	}
 	return mix(hash, uint64(tags))
@@ -629,8 +386,8 @@ type tagsHash uint64
 // the same sum.
 func (h *tagsHash) add(hash uint64) { *h += tagsHash(mix(0, hash)) }
 
-// hashOf returns the hash of a label, given its ID. The label can be one of a.pending.
-func (a *admitter) hashOf(id labelID) uint64 {
+// labelHash returns the hash of a label, given its ID. The label can be one of a.pending.
+func (a *admitter) labelHash(id labelID) uint64 {
 	if id == absentID || id == blockedID {
 		return uint64(id) // hashOfAbsent or hashOfBlocked
 	}

@@ -57,7 +57,7 @@ type budget struct {
 	shares    [priorityCount]slots // by priority
 	maskShare slots                // slots that only masks can take
 	masks     slots                // slots of any share that masks hold, and the most that they can hold
-	demand    *labelDemand         // number of values that the label has; nil if none was lost
+	demand    *labelDemand         // measures how many values the label has; nil if none was lost
 }
 
 // slots is a number of slots, of which some are taken.

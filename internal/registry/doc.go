@@ -2,10 +2,10 @@
 // budgets.
 //
 // A key that is new to the interval is admitted (admitter.go). Each of its labels takes a slot of a budget
-// of its origin, and gets an ID. The key itself gets a row, within limits on rows and bytes that all
-// origins share (rows.go). A key is encoded as a list of IDs; two keys are equal if and only if their
-// encodings are. The HTTP status is treated as a label. A label that gets no slot is replaced by its mask
-// (package mask) if the mask gets one, and by tracer_blocked_value otherwise. So totals are always exact,
+// of its origin, and gets an ID (texts.go, tags.go). The key itself gets a row, within limits on rows and
+// bytes that all origins share (rows.go). A key is encoded as a list of IDs; two keys are equal if and only
+// if their encodings are. The HTTP status is treated as a label. A label that gets no slot is replaced by its
+// mask (package mask) if the mask gets one, and by tracer_blocked_value otherwise. So totals are always exact,
 // and names are kept as far as the budgets permit.
 //
 // # Recurring values keep their slots

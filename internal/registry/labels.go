@@ -89,8 +89,8 @@ type labelValue struct {
 	tagKey labelID    // ID of the tag key, if this is a tag
 	values *tagValues // budget for the values of this tag key, if this is a tag key
 	history
-	isBlocked bool // span.Blocked, or a tag with that value: it takes no slot of a budget
-	isMask    bool // used only as the mask of other values so far
+	isBlocked  bool // span.Blocked, or a tag with that value: it takes no slot of a budget
+	isOnlyMask bool // used only as the mask of other values so far
 }
 
 // tagValues is the budget for the values of one tag key.
@@ -109,15 +109,14 @@ func newLabelTable() labelTable {
 // hash of the label. If several labels have the same hash, they are stored under hash, hash+1, hash+2 and so
 // on.
 func (t *labelTable) find(name labelName, hash uint64) (labelID, bool) {
-	for {
-		id, ok := t.ids[hash]
-		if !ok {
+	for mapKey := hash; ; mapKey++ {
+		id, isUsed := t.ids[mapKey]
+		if !isUsed {
 			return absentID, false
 		}
 		if t.byID[id].labelName == name {
 			return id, true
 		}
-		hash++
 	}
 }
 

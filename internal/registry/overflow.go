@@ -82,10 +82,10 @@ const overflowBytes = maxMeasured*(demand.Bytes+labelDemandBytes) + int(unsafe.S
 // labelDemandBytes is the maximum memory of a labelDemand except for its measurements.
 const labelDemandBytes = span.MaxLabel + 128
 
-// begin begins to measure how many values a label has in one process of a service. limit is the number of
+// startMeasuring starts to measure how many values a label has in one process of a service. limit is the number of
 // values that the label may have. The result ignores all values if maxMeasured labels are measured already, or
 // this label in maxProcesses processes of the service.
-func (o *overflows) begin(origin OriginID, service, label string, limit int) *labelDemand {
+func (o *overflows) startMeasuring(origin OriginID, service, label string, limit int) *labelDemand {
 	processes := o.countProcesses(service, label)
 	if processes >= maxProcesses {
 		return o.ignoredDemand()
@@ -151,11 +151,11 @@ func (o *overflows) addKey(hash uint64) {
 }
 
 // measureLostText records that a value of the label l, or its mask such as "GET /users/{id}", was replaced, because
-// the label has too many different values. The first call for a label begins to measure how many it has.
+// the label has too many different values. The first call for a label starts to measure how many it has.
 func (a *admitter) measureLostText(l span.Label, value labelValue) {
 	budget := &a.origin.budgets[l]
 	if budget.demand == nil {
-		budget.demand = a.overflows.begin(a.originID, a.serviceName(), l.String(), a.config.Budgets[l])
+		budget.demand = a.overflows.startMeasuring(a.originID, a.serviceName(), l.String(), a.config.Budgets[l])
 	}
 	budget.demand.addLost(value.hash, value.text, a.spans)
 }
@@ -164,7 +164,7 @@ func (a *admitter) measureLostText(l span.Label, value labelValue) {
 // values. values is the budget of the tag key, and tagHash the hash of the tag.
 func (a *admitter) measureLostTag(values *tagValues, tagHash uint64, key, value string) {
 	if values.demand == nil {
-		values.demand = a.overflows.begin(a.originID, a.serviceName(), "tag:"+key, values.limit)
+		values.demand = a.overflows.startMeasuring(a.originID, a.serviceName(), "tag:"+key, values.limit)
 	}
 	values.demand.addLost(tagHash, value, a.spans)
 }

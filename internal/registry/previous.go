@@ -11,7 +11,7 @@ import (
 type previous struct {
 	priorities map[uint64]slotPriority    // priorities of values, tag keys and keys that had a slot and recurred, by hash
 	origins    map[uint64]*previousOrigin // by hash
-	keptTags   map[uint64]keptCount       // tags that keep their slots, by the hash of their tag key
+	keptTags   map[uint64]*keptCount      // tags that keep their slots, by the hash of their tag key
 	keptRows   keptCount                  // keys that keep their rows
 	keptBytes  keptCount                  // memory of these keys, and of all labels that keep their slots
 }
@@ -32,7 +32,7 @@ func (t *tables) snapshot() *previous {
 	prev := &previous{
 		priorities: make(map[uint64]slotPriority, len(t.labels.byID)+len(t.rows.byID)),
 		origins:    make(map[uint64]*previousOrigin, len(t.origins.byID)),
-		keptTags:   map[uint64]keptCount{},
+		keptTags:   map[uint64]*keptCount{},
 	}
 	for i := range t.origins.byID {
 		o := &t.origins.byID[i]
@@ -41,14 +41,14 @@ func (t *tables) snapshot() *previous {
 		prev.origins[o.hash] = &previousOrigin{isStable: isStable}
 	}
 	// The labels that are added first keep their slots if the limits do not allow all to keep them.
-	prev.addLabels(t, priorityStable)
-	prev.addLabels(t, priorityRecent)
+	prev.addLabelsWithPriority(t, priorityStable)
+	prev.addLabelsWithPriority(t, priorityRecent)
 	prev.addRows(t)
 	return prev
 }
 
-// addLabels adds the labels that recurred and have the given priority in the next interval.
-func (p *previous) addLabels(t *tables, priority slotPriority) {
+// addLabelsWithPriority adds the labels that recurred and have the given priority in the next interval.
+func (p *previous) addLabelsWithPriority(t *tables, priority slotPriority) {
 	for i := range t.labels.byID {
 		l := &t.labels.byID[i]
 		if l.recurred && !l.isBlocked && l.nextPriority == priority {
@@ -61,48 +61,42 @@ func (p *previous) addLabels(t *tables, priority slotPriority) {
 // the limits allow it, the value keeps its slot. Otherwise it only gets prioritySeen in the next interval.
 func (p *previous) addLabel(t *tables, l *labelValue) {
 	origin := p.recordOf(t, l.scope.origin)
-	if !p.mayKeep(t, origin, l) {
+	keptValues, keptMasks := p.keptCountOf(t, l), &origin.masks[l.scope.kind]
+	limit := t.limitOfLabel(l)
+	hasTooManyMasks := l.isOnlyMask && *keptMasks >= limit/4
+	if hasTooManyMasks || keptValues.total() >= maxKept(limit) {
 		p.priorities[l.hash] = prioritySeen
 		return
 	}
 	p.priorities[l.hash] = l.nextPriority
-	p.countKept(t, origin, l)
+	keptValues.add(l.nextPriority, 1)
+	if l.isOnlyMask {
+		*keptMasks++
+	}
 	bytes := labelBytes(l)
 	p.keptBytes.add(l.nextPriority, bytes)
 	origin.requested.bytes += bytes
 	origin.kept.bytes += bytes
 }
 
-// mayKeep reports whether a label value of the origin o can keep its slot in the next interval. Recurring values
-// can keep maxKept slots of a budget. Masks, texts such as /users/{id}, can keep a quarter of it.
-func (p *previous) mayKeep(t *tables, o *previousOrigin, l *labelValue) bool {
-	if l.isTag() {
-		tagKey := &t.labels.byID[l.tagKey]
-		kept := p.keptTags[tagKey.hash]
-		return kept.total() < maxKept(tagKey.values.limit)
+// keptCountOf returns the number of kept values in the budget of a label value. Each tag key has a budget for its tags.
+func (p *previous) keptCountOf(t *tables, l *labelValue) *keptCount {
+	if !l.isTag() {
+		return &p.recordOf(t, l.scope.origin).labels[l.scope.kind]
 	}
-	kind := l.scope.kind
-	limit := t.limitOf(kind)
-	if l.isMask && o.masks[kind] >= limit/4 {
-		return false
+	tagKey := &t.labels.byID[l.tagKey]
+	if p.keptTags[tagKey.hash] == nil {
+		p.keptTags[tagKey.hash] = new(keptCount)
 	}
-	return o.labels[kind].total() < maxKept(limit)
+	return p.keptTags[tagKey.hash]
 }
 
-// countKept counts a label value of the origin o as one that keeps its slot in the next interval.
-func (p *previous) countKept(t *tables, o *previousOrigin, l *labelValue) {
+// limitOfLabel returns the limit of the budget of a label value.
+func (t *tables) limitOfLabel(l *labelValue) int {
 	if l.isTag() {
-		tagKey := &t.labels.byID[l.tagKey]
-		kept := p.keptTags[tagKey.hash]
-		kept.add(l.nextPriority, 1)
-		p.keptTags[tagKey.hash] = kept
-		return
+		return t.labels.byID[l.tagKey].values.limit
 	}
-	kind := l.scope.kind
-	o.labels[kind].add(l.nextPriority, 1)
-	if l.isMask {
-		o.masks[kind]++
-	}
+	return t.limitOf(l.scope.kind)
 }
 
 // addRows adds the keys that were used at least twice in the interval, so that they keep their rows in the next
@@ -111,12 +105,12 @@ func (p *previous) countKept(t *tables, o *previousOrigin, l *labelValue) {
 func (p *previous) addRows(t *tables) {
 	p.countRequested(t)
 	limit := p.limitPerOrigin(t.config)
-	p.addRowsWith(t, priorityStable, limit)
-	p.addRowsWith(t, priorityRecent, limit)
+	p.addRowsWithPriority(t, priorityStable, limit)
+	p.addRowsWithPriority(t, priorityRecent, limit)
 }
 
-// addRowsWith adds the keys that recurred and have the given priority in the next interval.
-func (p *previous) addRowsWith(t *tables, priority slotPriority, limitPerOrigin usage) {
+// addRowsWithPriority adds the keys that recurred and have the given priority in the next interval.
+func (p *previous) addRowsWithPriority(t *tables, priority slotPriority, limitPerOrigin usage) {
 	for i := range t.rows.byID {
 		row := &t.rows.byID[i]
 		if row.recurred && row.nextPriority == priority {

@@ -193,8 +193,8 @@ func newRowBudget(config *Config, prev *previous) rowBudget {
 
 // countOrigin counts an origin that is new in this interval. Origins that kept rows of the previous
 // interval are counted from the start.
-func (b *rowBudget) countOrigin(previous *previousOrigin) {
-	wasCounted := previous.kept.rows > 0
+func (b *rowBudget) countOrigin(earlier *previousOrigin) {
+	wasCounted := earlier.kept.rows > 0
 	if !wasCounted {
 		b.origins++
 	}
