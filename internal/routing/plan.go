@@ -58,8 +58,8 @@ func unchanged(ratio float64, why string) Plan {
 }
 
 // planRebalancing assigns the partitions, parts of the key space, to drainers for the next interval. loads
-// contains the load of each partition in the last interval, and r its owners, the drainers that count
-// its spans. A partition with several owners is called split.
+// contains the load of each partition in the last interval. r is the current routing: it contains the owners of
+// each partition, which are the drainers that count its spans. A partition with several owners is called split.
 //
 // If the drainers have about the same load, planRebalancing only merges split partitions that no longer need
 // several owners. Otherwise it evens out the loads in three steps:

@@ -81,7 +81,7 @@ func newGrid(bounds []float64) *Grid {
 			page := int(current.bin) / pageBins
 			pageStart, pageEnd := page*pageCells, (page+1)*pageCells
 			cell := max(lastCell+1, pageStart)
-			g.setCells(cell, pageEnd, current) // the following cells of the page, too: some remain unused
+			g.setCells(cell, pageEnd, current) // up to the end of the page, where cells can remain unused
 			cellsInPage := cell - pageStart + 1
 			maxCells = max(maxCells, cellsInPage)
 			lastCell, lastRanges = cell, current
