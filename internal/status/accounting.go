@@ -85,7 +85,7 @@ type Accounting struct {
 	DeliveryAccounting                   // accounting of the first destination
 	PendingInTables    uint64            `json:"pending_in_tables"`
 	// InTransit is the number of spans that are neither aggregated nor dropped yet, because they are in
-	// rings, or moved while this was read.
+	// rings, or moved while this was read. It can be negative if they moved.
 	InTransit int64 `json:"in_transit"`
 	// AdjustedCount is the number of spans that the aggregated ones represent by their sampling rates.
 	AdjustedCount uint64 `json:"adjusted_count"`
@@ -124,25 +124,30 @@ func (s *Sources) Accounting() Accounting {
 // delivered and pending ones. The result is balanced if each received span is aggregated or
 // dropped, and if each destination accounts for all aggregated spans.
 func (s *snapshot) accounting() Accounting {
+	const firstDestination = 0 // Status has the accounting of all destinations
 	a := Accounting{
 		Received: s.admit.Received, Aggregated: s.aggregate.Aggregated(), Dropped: s.admit.Dropped,
-		DeliveryAccounting: s.deliveryAccounting(0), // of the first destination; Status lists all of them
+		DeliveryAccounting: s.deliveryAccounting(firstDestination),
 		PendingInTables:    s.aggregate.Pending, AdjustedCount: s.aggregate.AdjustedCount(),
 	}
 	counted := a.Aggregated + a.DroppedTotal()
-	a.InTransit = int64(a.Received) - int64(counted) // still in a queue, or moved while this was read
-	a.Balanced = a.InTransit == 0
+	a.InTransit = int64(a.Received) - int64(counted)
 	a.Values = s.valueAccounting()
-	if a.Values.Received != a.Values.Aggregated+a.Values.Dropped {
-		a.Balanced = false
-	}
+	areSpansBalanced := a.InTransit == 0
+	areValuesBalanced := a.Values.Received == a.Values.Aggregated+a.Values.Dropped
+	a.Balanced = areSpansBalanced && areValuesBalanced && s.areDestinationsBalanced(a.Aggregated)
+	return a
+}
+
+// areDestinationsBalanced reports whether each destination accounts for all aggregated spans and values.
+func (s *snapshot) areDestinationsBalanced(aggregatedSpans uint64) bool {
 	for i := range s.destinations {
 		delivery := s.deliveryAccounting(i)
-		if delivery.total() != a.Aggregated || !s.hasAllValues(i) {
-			a.Balanced = false
+		if delivery.total() != aggregatedSpans || !s.hasAllValues(i) {
+			return false
 		}
 	}
-	return a
+	return true
 }
 
 // valueAccounting returns the accounting of values.

@@ -89,7 +89,7 @@ const (
 	spansGroup        = "spans_since_last_line"
 )
 
-// Run logs dropped spans, masked names and replaced labels periodically until stop is closed. Before it
+// Run logs dropped spans, masked names and collapsed labels periodically until stop is closed. Before it
 // returns, it logs those that it has not logged yet.
 func (l *LossLog) Run(stop <-chan struct{}) {
 	l.loggedDrops = l.Dropped()
@@ -102,14 +102,14 @@ func (l *LossLog) Run(stop <-chan struct{}) {
 		case <-stop:
 			l.logDrops()
 			l.logMaskedNames()
-			l.logReplacedLabels()
+			l.logCollapsedLabels()
 			return
 		}
 	}
 }
 
 // logDue is called at every tick. It logs dropped spans, unless the last line about them is less than
-// ticksPerDropLine ticks old. It logs masked names and replaced labels every ticksPerLabelLine ticks.
+// ticksPerDropLine ticks old. It logs masked names and collapsed labels every ticksPerLabelLine ticks.
 func (l *LossLog) logDue(tick int) {
 	if tick >= l.nextDropTick {
 		hasLogged := l.logDrops()
@@ -119,7 +119,7 @@ func (l *LossLog) logDue(tick int) {
 	}
 	if tick%ticksPerLabelLine == 0 {
 		l.logMaskedNames()
-		l.logReplacedLabels()
+		l.logCollapsedLabels()
 	}
 }
 
@@ -180,10 +180,10 @@ func (l *LossLog) logMaskedNames() {
 		slog.Group("keys_since_last_line", attrs...))
 }
 
-// logReplacedLabels logs, for each label, the number of spans since the last line whose value was replaced,
-// because the label had too many values. It also logs the label that was replaced most often.
-func (l *LossLog) logReplacedLabels() {
-	label, keys := l.MostCollapsed()
+// logCollapsedLabels logs labels that had too many values. For each of them, it logs how many spans were counted
+// without their value since the last line. It also logs the label with the most collapsed keys.
+func (l *LossLog) logCollapsedLabels() {
+	mostCollapsed, collapsedKeys := l.MostCollapsed()
 	collapsed := l.Collapsed()
 	attrs := increases(l.loggedCollapses, collapsed)
 	l.loggedCollapses = collapsed
@@ -191,8 +191,8 @@ func (l *LossLog) logReplacedLabels() {
 		return
 	}
 	args := []any{slog.Group(spansGroup, attrs...)}
-	if keys > 0 {
-		args = append(args, "mostly", label, "mostly_keys", keys)
+	if collapsedKeys > 0 {
+		args = append(args, "mostly", mostCollapsed, "mostly_keys", collapsedKeys)
 	}
 	l.Log.Warn("labels with too many distinct values were collapsed; reduce the values, or raise "+
 		"--cardinality-limit (--max-origins for origin, --max-aggregates and --max-key-bytes-total for "+

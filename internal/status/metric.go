@@ -77,11 +77,11 @@ func gauge[N number](name, help string, value func(*scrape) N) metric {
 	}}
 }
 
-// labeledCounter returns a counter with one label, for example "reason". values returns the count for each
-// value of the label.
-func labeledCounter[K ~string](name, help, label string, values func(*scrape) map[K]uint64) metric {
+// labeledCounter returns a counter with one label, for example "reason". countsOf returns a map from each value of the
+// label to its count.
+func labeledCounter[K ~string](name, help, label string, countsOf func(*scrape) map[K]uint64) metric {
 	emitValues := func(s *scrape, emit emitter) {
-		for labelValue, count := range values(s) {
+		for labelValue, count := range countsOf(s) {
 			emit.value(prometheus.CounterValue, float64(count), string(labelValue))
 		}
 	}
@@ -128,18 +128,18 @@ func perKnownDestination(name, help string, isTrue func(*export.Stats) bool) met
 	return metric{describe(name, help, "destination"), emitValues}
 }
 
-// byReason returns a counter with two labels: the destination, and one with the given name, for example
-// "reason". values returns the counts of a destination by the value of that label.
-func byReason[K ~string](name, help, label string, values func(*export.Stats) map[K]uint64) metric {
+// perDestinationBy returns a counter with the label "destination" and a second label, for example "reason". countsOf
+// returns the counts of a destination: a map from each value of the second label to its count.
+func perDestinationBy[K ~string](secondLabel, name, help string, countsOf func(*export.Stats) map[K]uint64) metric {
 	emitValues := func(s *scrape, emit emitter) {
 		for i := range s.destinations {
-			d := &s.destinations[i]
-			for labelValue, count := range values(&d.Stats) {
-				emit.value(prometheus.CounterValue, float64(count), d.Name(), string(labelValue))
+			destination := &s.destinations[i]
+			for labelValue, count := range countsOf(&destination.Stats) {
+				emit.value(prometheus.CounterValue, float64(count), destination.Name(), string(labelValue))
 			}
 		}
 	}
-	return metric{describe(name, help, "destination", label), emitValues}
+	return metric{describe(name, help, "destination", secondLabel), emitValues}
 }
 
 // oneIf returns 1 for true and 0 for false.

@@ -15,7 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/prometheus/exporter-toolkit/web"
-	exit "github.com/spanstatsd/spanstatsd/internal/export/prometheus"
+	promexport "github.com/spanstatsd/spanstatsd/internal/export/prometheus"
 	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver/conns"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 	"github.com/spanstatsd/spanstatsd/internal/recovery"
@@ -137,8 +137,7 @@ func (s *Server) newHTTPServer() *http.Server {
 func (s *Server) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	if s.config.ServesScrapes && s.config.Sources.Prometheus != nil {
-		const scrapePath = exit.Path
-		mux.Handle("GET "+scrapePath, s.config.Sources.Prometheus)
+		mux.Handle("GET "+promexport.Path, s.config.Sources.Prometheus) // the metrics of spans
 	}
 	if s.config.OnlyScrapes {
 		return mux

@@ -38,10 +38,9 @@ type guardedListener struct {
 }
 
 // Accept returns the next connection for the main server. While that server can't handle connections,
-// Accept passes them to the probe server, which answers only health checks. It sets both servers up at its
-// first call, because the toolkit has then just added authentication to the main server.
+// Accept passes them to the probe server, which answers only health checks.
 func (l *guardedListener) Accept() (net.Conn, error) {
-	l.firstAccept.Do(func() {
+	l.firstAccept.Do(func() { // the toolkit has added authentication to the main server
 		l.exemptProbes()
 		l.startProbeServer()
 	})

@@ -69,8 +69,8 @@ func (f *Findings) checkValues(subject string, values *status.ValueAccounting) {
 	}
 }
 
-// checkReplacedLabels adds a finding for each label with too many distinct values. A common value replaces
-// some of them in the counts.
+// checkReplacedLabels adds a finding for each label with too many distinct values. The daemon counts spans with further
+// values under one common value.
 func (f *Findings) checkReplacedLabels(subject string, s *status.Status) {
 	f.checkLabelBudgets(subject, s)
 	replacedSpans := s.Collapsed // by label
@@ -96,19 +96,18 @@ func cardinalityFix(label string) string {
 // its parts. sumFormat and sumArgs describe the sum in words. Missing spans are only a notice if they can be
 // in rings, the queues in front of the aggregation.
 func (f *Findings) checkBalance(subject string, s *status.Status, total, accounted uint64, sumFormat string, sumArgs ...any) {
-	if total == accounted {
-		f.ok(subject, sumFormat, sumArgs...)
-		return
-	}
-	missing := int64(total) - int64(accounted)
-	canBeInRings := missing > 0 && missing <= int64(s.Partitions.Slots)
-	if !canBeInRings {
-		f.add(Wrong, subject, reportBug, "the accounting does not balance: "+sumFormat, sumArgs...)
-		return
-	}
-	const fix = "nothing, while spans arrive; if the number stays without traffic, report a bug"
 	sumText := fmt.Sprintf(sumFormat, sumArgs...)
-	f.add(Notice, subject, fix, "%s, and %d are in transit", sumText, missing)
+	missing := int64(total) - int64(accounted) // negative if too many are accounted for
+	allRingSlots := int64(s.Partitions.Slots)
+	switch {
+	case missing == 0:
+		f.ok(subject, "%s", sumText)
+	case missing > 0 && missing <= allRingSlots:
+		f.add(Notice, subject, "no fix is needed while spans arrive; if the number stays without traffic, report a bug",
+			"%s, and %d are in transit", sumText, missing)
+	default:
+		f.add(Wrong, subject, reportBug, "the accounting does not balance: %s", sumText)
+	}
 }
 
 const reportBug = "report a bug, with the log of the daemon"

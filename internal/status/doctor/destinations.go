@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -77,18 +78,19 @@ func lastError(flushes []export.Flush) string {
 // checkScrape adds a finding about the time since the last scrape, or since the start of the daemon if there
 // was none. A long time is wrong, because Prometheus drops series that it has not scraped for staleAfter.
 func (f *Findings) checkScrape(subject string, s *status.Status, d *status.DestinationStatus) {
-	event, happened := "the last scrape was", d.Scraped.Last
-	if d.Scraped.Last.IsZero() {
-		event, happened = "no scrape since the start,", s.Started
+	age := s.At.Sub(d.Scraped.Last)
+	message := fmt.Sprintf("the last scrape was %.0f s ago", age.Seconds())
+	wasNeverScraped := d.Scraped.Last.IsZero()
+	if wasNeverScraped {
+		age = s.At.Sub(s.Started)
+		message = fmt.Sprintf("no scrape since the start, %.0f s ago", age.Seconds())
 	}
-	const message = "%s %.0f s ago"
-	age := s.At.Sub(happened)
 	if age > staleAfter {
-		f.add(Wrong, subject, "add a scrape job to Prometheus for "+d.URL+" at the address of --prometheus-addr or --http-addr",
-			message, event, age.Seconds())
+		f.Add(Wrong, subject, "add a scrape job to Prometheus for "+d.URL+" at the address of --prometheus-addr or --http-addr",
+			message)
 		return
 	}
-	f.ok(subject, message, event, age.Seconds())
+	f.Add(OK, subject, "", message)
 }
 
 // checkClock adds a finding about the difference between the clocks of a destination and of the daemon.

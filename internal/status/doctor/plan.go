@@ -13,28 +13,28 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status/sanitize"
 )
 
-// Sizes of proposed limits, relative to the estimated number of values. New values can take only one half of a
-// limit, and seven sixteenths of a budget that is shared with masks, which no tag has. The estimate has an error of
-// up to 5 %.
+// A proposed limit is the estimated number of values times one of these factors.
 const (
-	headroom         = 2 * 1.05
-	headroomForMasks = 16.0 / 7 * 1.05
+	// headroom allows for an error of the estimate, up to 5 %, and for new values, which can take only half of a limit.
+	headroom = 2 * 1.05
+	// headroomWithMasks is for budgets that new values share with masks, and can take only seven sixteenths of.
+	headroomWithMasks = 16.0 / 7 * 1.05
 )
 
-// proposedBudget returns a budget that holds all values of a label from the first interval on. It is never less than
-// the present budget. It returns false if it would be larger than the maximum.
-func proposedBudget(l *registry.LabelOverflow) (budget int, ok bool) {
+// proposedBudget returns a budget that suffices for all values of a label, even if all are new in an interval. It is
+// never less than the present budget. isAllowed is false if it is larger than the maximum.
+func proposedBudget(l *registry.LabelOverflow) (budget int, isAllowed bool) {
 	_, isTag := tagName(l.Label)
-	factor := headroomForMasks
-	if isTag {
+	factor := headroomWithMasks
+	if isTag { // tags have no masks
 		factor = headroom
 	}
 	return proposedLimit(max(l.Wanted, l.Budget), factor)
 }
 
-// proposedLimit multiplies a number of values by a factor, and rounds the product up to two digits. It returns false
+// proposedLimit multiplies a number of values by a factor, and rounds the product up to two digits. isAllowed is false
 // if the result is larger than the maximum of a budget.
-func proposedLimit(values int, factor float64) (limit int, ok bool) {
+func proposedLimit(values int, factor float64) (limit int, isAllowed bool) {
 	limit = roundUp(int(math.Ceil(factor * float64(values))))
 	return limit, limit <= registry.MaxBudget
 }
@@ -83,7 +83,7 @@ func (f *Findings) checkLabelBudgets(subject string, s *status.Status) {
 	for i := range s.Overflow.Labels {
 		l := &s.Overflow.Labels[i]
 		fix := "drop the dimension, or shorten its values in the application"
-		if budget, ok := proposedBudget(l); ok {
+		if budget, isAllowed := proposedBudget(l); isAllowed {
 			fix = fmt.Sprintf("raise it with --cardinality-limit %s=%d, or drop the dimension; `spanstatsd plan` proposes "+
 				"all flags together", l.Label, budget)
 		}
@@ -192,11 +192,12 @@ func keptLimits(s *status.Status, replaced map[string]int) (kept []string) {
 // raiseAggregates proposes larger limits for all label sets and their memory, if the label sets of the
 // interval need them.
 func (p *Plan) raiseAggregates(s *status.Status) {
-	aggregates, ok := proposedLimit(s.Overflow.Keys, headroom)
-	if aggregates <= s.Aggregates.Max {
+	aggregates, isAllowed := proposedLimit(s.Overflow.Keys, headroom)
+	isEnough := s.Aggregates.Max >= aggregates
+	if isEnough {
 		return
 	}
-	if !ok {
+	if !isAllowed {
 		p.Demand = append(p.Demand, fmt.Sprintf("the labels together had %s combinations, more than the maximum of "+
 			"--max-aggregates allows: drop a dimension", about(s.Overflow.Keys)))
 		return
@@ -228,8 +229,8 @@ func (p *Plan) raiseLabelBytes(current memory.Part, aggregates int) {
 	const mebibyte = 1 << 20
 	mebibytes := (int64(aggregates)*bytesPerAggregate + mebibyte - 1) / mebibyte // rounded up
 	labelBytes := mebibytes * mebibyte
-	const openIntervals = 2
-	reserveBytes := labelBytes / 4
+	const openIntervals = 2        // one is exported while the other is current
+	reserveBytes := labelBytes / 4 // the registry adds it, for origins with few keys
 	neededBytes := openIntervals * (labelBytes + reserveBytes)
 	if neededBytes <= current.Bytes {
 		return

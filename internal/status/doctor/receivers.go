@@ -103,9 +103,10 @@ func (f *Findings) checkSDKs(s *status.Status) {
 			sdks.Exported)
 	}
 	f.checkSDKLosses(subject, s)
-	if countsAllExported(s) && s.Accounting.Received < sdks.Exported {
-		f.add(Notice, subject, "check OTEL_EXPORTER_OTLP_TRACES_ENDPOINT of each process, and whether a process has a "+
-			"second exporter", "SDKs report %d exported spans, but only %d were received here", sdks.Exported,
+	missesSpans := s.Accounting.Received < sdks.Exported
+	if missesSpans && countsEveryOTLPSpan(s) {
+		const fix = "check OTEL_EXPORTER_OTLP_TRACES_ENDPOINT of each process, and whether a process has a second exporter"
+		f.add(Notice, subject, fix, "SDKs report %d exported spans, but only %d were received here", sdks.Exported,
 			s.Accounting.Received)
 	}
 }
@@ -123,8 +124,8 @@ func (f *Findings) checkSDKLosses(subject string, s *status.Status) {
 	}
 }
 
-// countEverySpan is the fix for spans that a sampler discards before the daemon.
-const countEverySpan = "to count every span, set OTEL_TRACES_SAMPLER=parentbased_always_on for the application, and sample " +
+// samplerFix is the fix for spans that a sampler discards before the daemon.
+const samplerFix = "to count every span, set OTEL_TRACES_SAMPLER=parentbased_always_on for the application, and sample " +
 	"the forwarded traces with --otlp-keep"
 
 // checkSampling adds findings about whether samplers discard spans before they reach the daemon. It derives
@@ -133,26 +134,27 @@ func (f *Findings) checkSampling(s *status.Status) {
 	const subject = "sampling"
 	sdks := s.SDKs
 	counted, estimated := s.Accounting.Aggregated, s.Accounting.AdjustedCount
-	previousFindings := len(*f)
-	if estimated > counted {
-		f.add(Notice, subject, countEverySpan, "%d counted spans stand for about %d, by the sampling rate that they contain: "+
+	spansHaveRates := estimated > counted
+	if spansHaveRates {
+		f.add(Notice, subject, samplerFix, "%d counted spans stand for about %d, by the sampling rate that they contain: "+
 			"samplers discarded the others before the daemon", counted, estimated)
 	}
-	if sdks != nil && sdks.Sampled < sdks.Started {
-		f.add(Notice, subject, countEverySpan, "SDKs report that they sampled %d of %d started spans; the other %d are "+
+	sdksSample := sdks != nil && sdks.Sampled < sdks.Started
+	if sdksSample {
+		f.add(Notice, subject, samplerFix, "SDKs report that they sampled %d of %d started spans; the other %d are "+
 			"counted only if the sampled spans contain a threshold (ot=th)", sdks.Sampled, sdks.Started,
 			sdks.Started-sdks.Sampled)
 	}
-	hasFinding := len(*f) > previousFindings
-	if !hasFinding && s.Receivers["otlp"] != nil {
+	receivesFromSDKs := s.Receivers["otlp"] != nil
+	if receivesFromSDKs && !spansHaveRates && !sdksSample {
 		f.ok(subject, "no received span contains a sampling rate; spans that an SDK discards without one are not visible here")
 	}
 }
 
-// countsAllExported reports whether the daemon counts every span that an SDK exports to the OTLP
-// receiver. It returns false if Datadog's semantics are configured, because they exclude some spans. It
-// also returns false if requests were not counted because their sender computes the statistics.
-func countsAllExported(s *status.Status) bool {
+// countsEveryOTLPSpan reports whether the daemon counts every span that an SDK exports to the OTLP receiver. It
+// returns false if Datadog's semantics are configured, because they exclude some spans. It also returns false if the
+// receiver got requests that it does not count, because their senders compute statistics themselves.
+func countsEveryOTLPSpan(s *status.Status) bool {
 	receiver := s.Receivers["otlp"]
 	if receiver == nil || setting(s, "otlp-semantics") == "datadog" {
 		return false
@@ -190,8 +192,8 @@ func (f *Findings) checkCountingSenders(subject, name string, receiver *status.R
 	}
 }
 
-// checkMark adds a finding if the OTLP receiver marks forwarded requests with a header only. The header says
-// that the spans are counted already. An upstream that ignores the header counts them again.
+// checkMark adds a finding if only an HTTP header of a forwarded OTLP request says that its spans are already counted.
+// An upstream that ignores the header counts them again.
 func (f *Findings) checkMark(subject string, s *status.Status) {
 	receiver := s.Receivers["otlp"]
 	hasUpstream := receiver != nil && receiver.Forward != nil

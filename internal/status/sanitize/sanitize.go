@@ -53,12 +53,12 @@ func isInvisible(char rune) bool { return char == unicode.ReplacementChar || !un
 // as \u202e. The document must be from encoding/json, which has escaped control characters such as
 // line breaks.
 func JSON(document []byte) []byte {
-	if !bytes.ContainsFunc(document, isUnescaped) {
+	if !bytes.ContainsFunc(document, needsEscape) {
 		return document
 	}
 	var escaped bytes.Buffer
 	for _, char := range string(document) {
-		if isUnescaped(char) {
+		if needsEscape(char) {
 			writeJSONEscape(&escaped, char)
 		} else {
 			escaped.WriteRune(char)
@@ -67,9 +67,9 @@ func JSON(document []byte) []byte {
 	return escaped.Bytes()
 }
 
-// isUnescaped reports whether a character is invisible and not escaped by encoding/json. It returns
+// needsEscape reports whether a character is invisible, but encoding/json does not escape it. It returns
 // false for ASCII characters up to '~', because encoding/json escapes the invisible ones.
-func isUnescaped(char rune) bool { return char > '~' && !unicode.IsPrint(char) }
+func needsEscape(char rune) bool { return char > '~' && !unicode.IsPrint(char) }
 
 // writeJSONEscape writes the JSON escape of a character, for example \u202e. An escape has four
 // hexadecimal digits, so a character above U+FFFF becomes two escapes, a surrogate pair.

@@ -10,9 +10,9 @@ import (
 // writeAccounting writes how many spans were received, and how many of them were aggregated, dropped and
 // delivered, as a tree with rates. It also writes the number of spans that were lost in clients.
 func (t *statusText) writeAccounting() {
-	spans := &t.now.Accounting
+	spans := &t.current.Accounting
 	note := "spans since the start"
-	if len(t.now.Destinations) > 1 {
+	if len(t.current.Destinations) > 1 {
 		note += "; flushed, pending and unsent at the first destination"
 	}
 	t.section("Accounting", note)
@@ -23,7 +23,7 @@ func (t *statusText) writeAccounting() {
 		count(spans.PendingInTables), count(spans.PendingInPayloads))))
 	t.writeAccountingRow("│ └ ", "unsent", unsentSpans, t.warn(nonZeroCounts(spans.UnsentBy)))
 	t.writeAccountingRow("└ ", "dropped", droppedSpans, t.warn(nonZeroCounts(spans.Dropped)))
-	if lost := nonZeroCounts(t.now.ClientLost); lost != "" {
+	if lost := nonZeroCounts(t.current.ClientLost); lost != "" {
 		t.line("  %-16s  %s", "lost in clients", t.warn(lost))
 	}
 }
@@ -43,10 +43,10 @@ func (t *statusText) writeAccountingRow(branch, name string, value func(*status.
 	nameColumns := branchAndNameColumns - utf8.RuneCountInString(branch)
 	paddedName := fmt.Sprintf("%-*s", nameColumns, name)
 	rate := ""
-	if perSecond, isKnown := rateSince(t.last, t.now, value); isKnown {
+	if perSecond, isKnown := rateSince(t.previous, t.current, value); isKnown {
 		rate = rateText(perSecond)
 	}
-	t.line("  %s%s %16s  %10s  %s", t.dim(branch), paddedName, count(value(t.now)), rate, note)
+	t.line("  %s%s %16s  %10s  %s", t.dim(branch), paddedName, count(value(t.current)), rate, note)
 }
 
 // seeDoctor is the last sentence of a message about a problem.
@@ -56,11 +56,13 @@ const seeDoctor = " Run `spanstatsd doctor` for the cause and a fix."
 // are more important than a destination with a problem, and this is more important than an upstream
 // with a problem.
 func (t *statusText) summary() string {
-	spans := &t.now.Accounting
+	spans := &t.current.Accounting
 	if spans.Received == 0 {
 		return t.dim("No span was received yet.")
 	}
-	if lost := spans.Lost() + t.mostUnsent(); lost > 0 {
+	lost := spans.Lost()   // before they were aggregated
+	lost += t.mostUnsent() // aggregated, but not delivered
+	if lost > 0 {
 		return t.warn(fmt.Sprintf("%s of %s received spans are lost.", count(lost), count(spans.Received)) + seeDoctor)
 	}
 	if problem := t.destinationProblem(); problem != "" {
@@ -78,12 +80,12 @@ func (t *statusText) summary() string {
 // samplingNote returns a sentence about spans that a sampler has discarded before they reached the
 // daemon. It returns "" if neither received spans nor the metrics of SDKs indicate a sampler.
 func (t *statusText) samplingNote() string {
-	spans := &t.now.Accounting
+	spans := &t.current.Accounting
 	if spans.AdjustedCount > spans.Aggregated {
 		return t.warn(fmt.Sprintf("The %s counted spans stand for about %s: samplers discarded the others before the "+
 			"daemon.", count(spans.Aggregated), count(spans.AdjustedCount)))
 	}
-	sdks := t.now.SDKs
+	sdks := t.current.SDKs
 	if sdks != nil && sdks.Sampled < sdks.Started {
 		return t.warn(fmt.Sprintf("SDKs report that they sampled %s of %s started spans. The others are not counted here.",
 			count(sdks.Sampled), count(sdks.Started)))
@@ -94,7 +96,7 @@ func (t *statusText) samplingNote() string {
 // ringNote returns a note with the number of received spans that are neither aggregated nor dropped
 // yet. They wait in rings, the queues in front of the aggregation. It returns "" if there are none.
 func (t *statusText) ringNote() string {
-	inTransit := t.now.Accounting.InTransit
+	inTransit := t.current.Accounting.InTransit
 	if inTransit <= 0 {
 		return ""
 	}

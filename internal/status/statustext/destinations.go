@@ -14,8 +14,8 @@ import (
 // writeDestinations writes the state, the counts of spans and the queue of each destination. It omits the
 // counts of the first destination, because the section "Accounting" contains them.
 func (t *statusText) writeDestinations() {
-	for i := range t.now.Destinations {
-		d := &t.now.Destinations[i]
+	for i := range t.current.Destinations {
+		d := &t.current.Destinations[i]
 		state, isGood := t.destinationState(d)
 		t.writeHeader("Destination "+sanitize.Text(d.Name), t.location(d), state, isGood)
 		isFirst := i == 0
@@ -44,18 +44,18 @@ func (t *statusText) writeSpanCounts(d *status.DestinationStatus) {
 // location returns the URL of a destination. For the Datadog agent, it also returns the version.
 func (t *statusText) location(d *status.DestinationStatus) string {
 	if d.Name == agentName {
-		return sanitize.Text(t.now.Agent.URL + " " + t.now.Agent.Version)
+		return sanitize.Text(t.current.Agent.URL + " " + t.current.Agent.Version)
 	}
 	return sanitize.Text(d.URL)
 }
 
 // receivers returns the names of the HTTP receivers in alphabetical order.
-func (t *statusText) receivers() []string { return slices.Sorted(maps.Keys(t.now.Receivers)) }
+func (t *statusText) receivers() []string { return slices.Sorted(maps.Keys(t.current.Receivers)) }
 
 // writeUpstreams writes the state of each upstream, and the results of the requests forwarded to it.
 func (t *statusText) writeUpstreams() {
 	for _, name := range t.receivers() {
-		receiver := t.now.Receivers[name]
+		receiver := t.current.Receivers[name]
 		upstream := receiver.Forward
 		if upstream == nil {
 			continue
@@ -87,7 +87,7 @@ func upstreamState(upstream *status.Forward) (text string, isGood bool) {
 // requests, that does not accept them. It returns "" if all upstreams accept requests.
 func (t *statusText) upstreamProblem() string {
 	for _, name := range t.receivers() {
-		receiver := t.now.Receivers[name]
+		receiver := t.current.Receivers[name]
 		if receiver.Forward == nil {
 			continue
 		}
@@ -124,8 +124,8 @@ func (t *statusText) writeQueue(queue *status.Retry) {
 
 // destinationProblem describes the first destination in a bad state. It returns "" if there is none.
 func (t *statusText) destinationProblem() string {
-	for i := range t.now.Destinations {
-		d := &t.now.Destinations[i]
+	for i := range t.current.Destinations {
+		d := &t.current.Destinations[i]
 		state, isGood := t.destinationState(d)
 		switch {
 		case isGood:
@@ -141,9 +141,9 @@ func (t *statusText) destinationProblem() string {
 // mostUnsent returns the largest number of unsent spans that a destination has. The numbers of several
 // destinations are not added, because the same span can be unsent at each of them.
 func (t *statusText) mostUnsent() uint64 {
-	most := t.now.Accounting.Unsent // of the first destination
-	for i := range t.now.Destinations {
-		most = max(most, t.now.Destinations[i].Accounting.Unsent)
+	most := uint64(0)
+	for i := range t.current.Destinations {
+		most = max(most, t.current.Destinations[i].Accounting.Unsent)
 	}
 	return most
 }
@@ -163,7 +163,7 @@ func (t *statusText) destinationState(d *status.DestinationStatus) (text string,
 	case export.StateUnreachable:
 		return "does not respond", false
 	}
-	if d.Name == agentName && !t.now.Agent.Stats {
+	if d.Name == agentName && !t.current.Agent.Stats {
 		return "does not accept statistics", false
 	}
 	if d.State == export.StateRejecting {
@@ -176,5 +176,5 @@ func (t *statusText) scrapeState(scraped *status.Scraped) string {
 	if scraped.Last.IsZero() {
 		return "not scraped yet"
 	}
-	return "last scrape " + ago(t.now.At.Sub(scraped.Last)) + " ago"
+	return "last scrape " + ago(t.current.At.Sub(scraped.Last)) + " ago"
 }

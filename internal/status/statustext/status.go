@@ -28,8 +28,8 @@ const (
 type statusText struct {
 	strings.Builder
 	paint
-	now  *status.Status
-	last *status.Status // earlier status; can be nil
+	current  *status.Status
+	previous *status.Status // nil if there is none
 }
 
 func (t *statusText) line(format string, args ...any) { fmt.Fprintf(t, format+"\n", args...) }
@@ -50,10 +50,10 @@ func (t *statusText) writeTable(rows [][]string) {
 	aligned.Flush() // writing to a strings.Builder never fails
 }
 
-// Render returns the text of a status, optionally with terminal colors. last is an earlier status of
+// Render returns the text of a status, optionally with terminal colors. previous is an earlier status of
 // the same daemon; if it is nil, the text contains no rates.
-func Render(s *status.Status, last *status.Status, colors bool) string {
-	t := &statusText{paint: paint(colors), now: s, last: last}
+func Render(s *status.Status, previous *status.Status, colors bool) string {
+	t := &statusText{paint: paint(colors), current: s, previous: previous}
 	t.writeHead()
 	t.writeRequests()
 	t.writeAccounting()
@@ -68,7 +68,7 @@ func Render(s *status.Status, last *status.Status, colors bool) string {
 
 // writeHead writes the version, uptime and readiness of the daemon, and the most important messages.
 func (t *statusText) writeHead() {
-	s := t.now
+	s := t.current
 	ready := t.good("ready")
 	if !s.Ready {
 		ready = t.bad("not ready: " + sanitize.Text(s.NotReady))
@@ -85,11 +85,11 @@ func (t *statusText) writeHead() {
 // writeCrashes writes how many spans were lost because previous daemons crashed or were killed. It writes
 // nothing if there were no such daemons.
 func (t *statusText) writeCrashes() {
-	crashed := t.now.Crashed
+	crashed := t.current.Crashed
 	if crashed == 0 {
 		return
 	}
-	losses := &t.now.LostToCrashes
+	losses := &t.current.LostToCrashes
 	spans := losses.Sum()
 	subject := "The previous daemon crashed or was killed"
 	if crashed > 1 {
@@ -104,12 +104,12 @@ func (t *statusText) writeCrashes() {
 
 // writeFlushes writes a table of the last flushes.
 func (t *statusText) writeFlushes() {
-	if len(t.now.Flushes) == 0 {
+	if len(t.current.Flushes) == 0 {
 		return
 	}
 	t.section("Last flushes", "")
 	rows := [][]string{{"TIME", "SPANS", "PAYLOADS", "SIZE", "OUTCOME", "ERROR"}}
-	for _, f := range t.now.Flushes[:min(len(t.now.Flushes), shownFlushes)] {
+	for _, f := range t.current.Flushes[:min(len(t.current.Flushes), shownFlushes)] {
 		rows = append(rows, []string{
 			f.Sealed.Local().Format(time.TimeOnly), count(f.Spans), count(f.Payloads), bytesText(f.Bytes),
 			outcome(&f), clip(sanitize.Text(f.LastError), 2*shownLabel),
@@ -135,7 +135,7 @@ func outcome(f *export.Flush) string {
 
 // writeRequests writes a table with the request rate, errors and latencies of the busiest label sets.
 func (t *statusText) writeRequests() {
-	busiest := &t.now.Busiest
+	busiest := &t.current.Busiest
 	if len(busiest.Rows) == 0 {
 		return
 	}
@@ -190,7 +190,7 @@ func usedBuckets(rows []export.BusyKey) (first, end int) {
 func (t *statusText) writeSenders() {
 	t.section("Senders", "")
 	for _, name := range t.receivers() {
-		receiver := t.now.Receivers[name]
+		receiver := t.current.Receivers[name]
 		requests := nonZeroCounts(receiver.Requests)
 		if requests == "" {
 			requests = "none yet"
@@ -198,8 +198,8 @@ func (t *statusText) writeSenders() {
 		connections := count(receiver.Connections.Live) + " of " + count(receiver.Connections.Max) + " connections"
 		t.line("  requests over %s: %s  %s", sanitize.Text(receiver.Protocol), requests, t.dim(connections))
 	}
-	wasNativeUsed := t.now.Connections.Total > 0
-	isNativeOnly := len(t.now.Receivers) == 0
+	wasNativeUsed := t.current.Connections.Total > 0
+	isNativeOnly := len(t.current.Receivers) == 0
 	if wasNativeUsed || isNativeOnly {
 		t.writeClients()
 	}
@@ -207,7 +207,7 @@ func (t *statusText) writeSenders() {
 
 // writeClients writes the number of native clients, and a table of the first ones.
 func (t *statusText) writeClients() {
-	s := t.now
+	s := t.current
 	t.line("  native clients: %s of %s connections", count(s.Connections.Live), count(s.Connections.Max))
 	rows := [][]string{{"SERVICE", "ENV", "LANG", "PID", "UID", "SPANS", "DROPPED", "CONNECTED"}}
 	for _, client := range s.Clients[:min(len(s.Clients), shownClients)] {
@@ -229,7 +229,7 @@ func (t *statusText) writeClients() {
 // writeLimits writes how much of the limits for label sets and processes is used in the current export
 // interval. It also writes the number of spans with a label that was replaced because of a limit.
 func (t *statusText) writeLimits() {
-	s := t.now
+	s := t.current
 	t.section("Cardinality", fmt.Sprintf("%s of %s aggregates, %s of %s origins in this interval",
 		count(s.Aggregates.Live), count(s.Aggregates.Max), count(s.Origins.Live), count(s.Origins.Max)))
 	if text := nonZeroCounts(s.Collapsed); text != "" {
@@ -241,7 +241,7 @@ func (t *statusText) writeLimits() {
 // writeOverflow writes a table of the labels that had more values than their budgets allow, in the last
 // interval with such labels.
 func (t *statusText) writeOverflow() {
-	overflow := t.now.Overflow
+	overflow := t.current.Overflow
 	if overflow == nil {
 		return
 	}
@@ -276,8 +276,9 @@ func overflowCells(l *registry.LabelOverflow) []string {
 // writeDrainers writes a line for each drainer, a goroutine that reads spans from a ring buffer and
 // aggregates them: how full its ring is, and how many spans it has aggregated.
 func (t *statusText) writeDrainers() {
-	t.section("Drainers", fmt.Sprintf("%d partitions", t.now.Partitions.Partitions))
-	for i, d := range t.now.Drainers {
+	keyPartitions := t.current.Partitions.Partitions // each drainer has one or more of them
+	t.section("Drainers", fmt.Sprintf("%d partitions", keyPartitions))
+	for i, d := range t.current.Drainers {
 		ringUsage := fmt.Sprintf("%s of %s ring slots in use, %s at most",
 			count(d.Ring.Used), count(d.Ring.Slots), count(d.Ring.HighWater))
 		t.line("  %3d  %s  %s  %s spans aggregated", i, t.ringBar(&d.Ring), ringUsage, count(d.Aggregated))

@@ -144,6 +144,7 @@ func TestRender_EachDestination(t *testing.T) {
 	answer.Agent, answer.Destinations = status.Agent{State: status.AgentOff}, answer.Destinations[1:]
 	lost := &answer.Accounting
 	lost.Flushed, lost.Unsent, lost.UnsentBy = 0, 7, map[string]uint64{"expired": 7}
+	answer.Destinations[0].Accounting = lost.DeliveryAccounting
 	if text = statustext.Render(&answer, nil, false); strings.Contains(strings.ToLower(text), "agent") ||
 		!strings.Contains(text, "7 of 7 received spans are lost.") || !strings.Contains(text, "expired 7") {
 		t.Errorf("without an agent:\n%s", text)
