@@ -94,12 +94,12 @@ func (o *exporterOptions) group(c *daemon.Config) commandline.Group {
 			"as in OpenTelemetry's SDKs (http.server.request.duration), datadog as in Datadog's tracers")
 	f.Var(commandline.Parsed(&o.histogram, points.Exponential, "kind[:bounds]", points.ParseHistogram),
 		histogramFlag, "histograms of OTLP metrics: exponential, explicit with optional bounds in seconds "+
-			"(explicit:sdk, explicit:0.01,0.1,1), or explicit-ms to export milliseconds "+
-			"(default: exponential, or explicit:sdk in the dialect conventions)")
+			"(explicit:sdk, explicit:0.01,0.1,1), or explicit-ms to export milliseconds; "+
+			"in the dialect conventions, explicit:sdk is the default")
 	f.Var(commandline.Text(&o.dimensions, "names"), "otlp-dimensions",
-		"optional attributes of OTLP metrics, except in the dialect datadog: all, none, or a list such "+
-			"as http.route,peer.service or all,-peer.service; up to eight can be any span or resource "+
-			"attribute, with an optional budget: tenant.id=200")
+		"optional attributes of OTLP metrics, except in the dialect datadog: all, none, or a list such as "+
+			"http.route,peer.service or all,-peer.service; a list can add up to eight span or resource "+
+			"attributes, each with an optional budget, such as all,tenant.id=200")
 	f.Var(commandline.Parsed(&o.resource, "identifying", "names", otel.ParseResource), "otlp-resource-attributes",
 		"resource attributes of OTLP input that are kept, and that distinguish origins: identifying "+
 			"for service.instance.id, service.namespace and Kubernetes attributes, a list of names, or "+
@@ -107,35 +107,35 @@ func (o *exporterOptions) group(c *daemon.Config) commandline.Group {
 	f.IntVar(&o.exemplars, "otlp-exemplars", exemplars.DefaultLimit,
 		"maximum number of exemplars per interval, in OTLP metrics and for Prometheus; 0 for none")
 	f.Var(commandline.Text(&o.instance, "name"), "otlp-instance-id",
-		"attribute collector.instance.id, except in the dialect datadog, different for each daemon; none "+
-			"to leave the attribute out (default: random)")
+		"value of the attribute collector.instance.id, which tells the series of several daemons apart; none "+
+			"to omit the attribute, which the dialect datadog never has (default: random)")
 	f.Var(commandline.Text(&o.prometheusAddr, "address"), "prometheus-addr",
-		"separate listen address for Prometheus scrapes, such as :9127 (default: that of "+
-			"--http-addr)")
+		"separate listen address for Prometheus scrapes, such as :9127 (default: the address in --http-addr)")
 	f.Var(commandline.Choice(&o.prometheusHistograms, "both", "both", onlyNative, onlyClassic),
 		"prometheus-histograms", "histograms for Prometheus: classic, native over protobuf, or both")
 	f.Var(commandline.Parsed(&o.prometheusBounds, points.ConnectorBounds, "bounds", points.ParseBounds),
-		"prometheus-buckets", "upper bounds of classic buckets in seconds, separated by commas; connector for the "+
-			"Collector's spanmetrics connector, sdk for OpenTelemetry's HTTP conventions")
+		"prometheus-buckets", "upper bounds of classic histogram buckets: a list of seconds such as "+
+			"0.1,0.5,1, connector for those of the Collector's spanmetrics connector, or sdk for those of "+
+			"OpenTelemetry's HTTP conventions")
 	f.Var(commandline.Choice(&o.prometheusDialect, points.Spanmetrics, points.Spanmetrics, points.Conventions,
 		points.Tempo),
 		"prometheus-dialect", "names of metrics and labels for Prometheus: spanmetrics as in the Collector's connector, "+
 			"conventions as in OpenTelemetry's SDKs (http_server_request_duration_seconds), tempo as in Grafana "+
 			"Tempo's metrics-generator")
 	f.Var(commandline.Text(&o.prometheusDimensions, "names"), "prometheus-dimensions",
-		"optional labels for Prometheus, as attribute names: all, none, or a list such as "+
-			"http.route,peer.service or all,-peer.service; up to eight can be any span or resource "+
-			"attribute, with an optional budget: tenant.id=200")
+		"optional labels for Prometheus, by attribute name: all, none, or a list such as "+
+			"http.route,peer.service or all,-peer.service; a list can add up to eight span or resource "+
+			"attributes, each with an optional budget, such as all,tenant.id=200")
 	f.BoolVar(&o.serviceGraph, "service-graph", false,
-		"also export traces_service_graph_* metrics to Prometheus and as OTLP metrics: which service calls which, "+
-			"from client spans")
+		"also export traces_service_graph_* metrics to Prometheus and as OTLP metrics: which service calls "+
+			"which, computed from client spans")
 	f.IntVar(&o.serviceGraphEdges, "service-graph-edges", defaultEdges,
-		"maximum number of edges of the service graph; requests of further ones are counted in one overflow edge")
+		"maximum number of edges in the service graph; requests on all other edges are counted in one overflow edge")
 	f.Var(commandline.Parsed(&o.serviceGraphNames, "", "host=name", points.ParseNodeNames), "service-graph-names",
 		"names of nodes in the service graph for host names and addresses, such as "+
 			"10.0.0.7=payments,*.rds.amazonaws.com=orders-db")
 	f.StringArrayVar(&o.measures, "measure", nil,
-		"also add up the values of a span attribute in a histogram: NAME=ATTRIBUTE[,unit[,label...]], or a preset, "+
+		"also record the values of a span attribute in a histogram: NAME=ATTRIBUTE[,unit[,label...]], or a preset, "+
 			strings.Join(measure.PresetNames(), ", ")+"; repeatable (default: none)")
 	o.objectives.addTo(f)
 	return g

@@ -27,8 +27,8 @@ func (o *limitOptions) names(c *daemon.Config) commandline.Group {
 	g := commandline.NewGroup("Cardinality")
 	f, agg := g.Flags, &c.Aggregate
 	f.IntVar(&agg.MaxAggregates, "max-aggregates", agg.MaxAggregates,
-		"maximum number of aggregates per interval, for all origins; further keys are counted in "+
-			"their origin's overflow aggregate")
+		"maximum number of aggregates per interval, for all origins; additional keys are counted in the "+
+			"overflow aggregate of their origin")
 	f.StringSliceVar(&o.cardinality, "cardinality-limit", nil,
 		"maximum number of distinct values per label, origin and interval: label=N,label=N, or "+
 			"tag:NAME=N for one tag; repeatable (default: a budget for each label, see "+
@@ -41,12 +41,12 @@ func (o *limitOptions) names(c *daemon.Config) commandline.Group {
 			"span.kind=internal, service=~^test- or attribute.url.path=~^/static/; repeatable (default: "+
 			"none)")
 	f.Var(commandline.Size(&agg.LabelBytes), "label-bytes",
-		"memory for the labels of an interval; further keys are counted in their origin's overflow "+
-			"aggregate")
+		"memory for the labels of an interval; keys that do not fit are counted in the overflow aggregate of "+
+			"their origin")
 	f.Var(commandline.Size(&agg.SketchBytes), "sketch-bytes",
 		"memory for the bins of all sketches; beyond it, the lowest bins of a sketch are merged")
 	f.IntVar(&agg.MaxOrigins, "max-origins", agg.MaxOrigins,
-		"maximum number of origins per interval; further ones are counted as one")
+		"maximum number of origins per interval; all additional origins are counted as one")
 	return g
 }
 
@@ -66,8 +66,7 @@ func (o *limitOptions) group(c *daemon.Config) commandline.Group {
 	f.Var(commandline.Size(&c.Ingest.MaxByteRate), "max-byte-rate",
 		"maximum bytes per second read from one connection to --socket; 0 for unlimited")
 	f.Var(commandline.Size(&c.Admit.MaxKeyBytes), "max-key-bytes",
-		"memory for the keys of one connection to --socket; clients may use seven eighths for "+
-			"numbered keys")
+		"memory for the keys of one connection to --socket; numbered keys can take seven eighths")
 	f.Var(commandline.Size(&c.Admit.MaxKeyBytesInAll), "max-key-bytes-total",
 		"memory for the keys of all connections to --socket")
 	f.Var(commandline.Size(&c.Flush.RetryBytes), "retry-bytes",
@@ -77,20 +76,20 @@ func (o *limitOptions) group(c *daemon.Config) commandline.Group {
 	f.IntVar(&c.APM.MaxConnections, "apm-max-connections", c.APM.MaxConnections,
 		"maximum number of concurrent connections to --apm-socket and --apm-addr")
 	f.Var(commandline.Size(&c.APM.MaxBody), "apm-max-body",
-		"maximum size of a trace request to --apm-socket or --apm-addr; a larger one is left to the "+
+		"maximum size of a trace request to --apm-socket or --apm-addr; a larger one is forwarded for the "+
 			"agent to count")
 	f.Var(commandline.Size(&c.APM.MaxBodyBytes), "apm-max-body-bytes",
 		"memory for all concurrent requests to --apm-socket and --apm-addr")
 	f.IntVar(&c.OTLP.MaxConnections, "otlp-max-connections", c.OTLP.MaxConnections,
 		"maximum number of concurrent connections to --otlp-addr and --otlp-socket")
 	f.Var(commandline.Size(&c.OTLP.MaxBody), "otlp-max-body",
-		"maximum size of an OTLP request, compressed and decompressed")
+		"maximum size of an OTLP request, before and after decompression")
 	f.Var(commandline.Size(&c.OTLP.MaxBodyBytes), "otlp-max-body-bytes",
 		"memory for all concurrent OTLP requests")
 	f.IntVar(&c.Zipkin.MaxConnections, "zipkin-max-connections", c.Zipkin.MaxConnections,
 		"maximum number of concurrent connections to --zipkin-addr and --zipkin-socket")
 	f.Var(commandline.Size(&c.Zipkin.MaxBody), "zipkin-max-body",
-		"maximum size of a Zipkin request, compressed and decompressed")
+		"maximum size of a Zipkin request, before and after decompression")
 	f.Var(commandline.Size(&c.Zipkin.MaxBodyBytes), "zipkin-max-body-bytes",
 		"memory for all concurrent Zipkin requests")
 	return g

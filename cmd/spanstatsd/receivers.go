@@ -51,8 +51,8 @@ func (o *receiverOptions) group(c *daemon.Config) commandline.Group {
 	g := commandline.NewGroup("Receivers")
 	f, native, apm, sdk, zip := g.Flags, &c.Ingest.Socket, &c.APM, &c.OTLP, &c.Zipkin
 	f.Var(commandline.Text(&native.Path, commandline.Path), "socket",
-		"path of the Unix socket for native clients; if the default's directory is not writable, a "+
-			"directory of the user")
+		"path of the Unix socket for native clients; if the directory of the default is not writable, a "+
+			"socket in a directory of the user")
 	f.Var(commandline.Parsed(&native.Mode, "0660", "octal", socket.ParseMode), "socket-mode",
 		"permissions of --socket, --apm-socket, --otlp-socket and --zipkin-socket")
 	f.Var(commandline.Text(&apm.Socket.Path, commandline.Path), "apm-socket",
@@ -71,8 +71,8 @@ func (o *receiverOptions) group(c *daemon.Config) commandline.Group {
 		"fraction of traces to forward, optionally with error and slow traces: 0.05 or "+
 			"0.05,errors,slow:500ms; all spans are counted regardless (default: all)")
 	f.Var(commandline.Parsed(&native.Owner, "", "UID:GID", socket.ParseOwner), "socket-owner",
-		"owner of --socket, --apm-socket, --otlp-socket and --zipkin-socket (default: the daemon's "+
-			"own)")
+		"owner of --socket, --apm-socket, --otlp-socket and --zipkin-socket (default: the user and group of "+
+			"the daemon)")
 	f.UintSliceVar(&o.allowedUIDs, "allow-uid", nil,
 		"numeric user ID that may connect to --socket, --apm-socket, --otlp-socket and "+
 			"--zipkin-socket; repeatable (default: every user with access to the socket)")
@@ -104,8 +104,8 @@ func (o *receiverOptions) group(c *daemon.Config) commandline.Group {
 	f.Var(commandline.Text(&o.otlpCA, commandline.Path), "otlp-forward-ca",
 		"PEM file with the certificate authorities for --otlp-forward (default: the system's)")
 	f.StringSliceVar(&o.corsOrigins, "otlp-cors-origin", nil,
-		"origin of web pages that may send OTLP: https://shop.example, with * for one label of the "+
-			"host, or * for all; repeatable (default: none)")
+		"origin of web pages that may send OTLP: https://shop.example, with * for one label of the host name, "+
+			"or * for all; repeatable (default: none)")
 	f.DurationVar(&sdk.Buffer, "otlp-buffer", sdk.Buffer,
 		"how long an OTLP request waits for an unreachable --otlp-forward; 0 to fail immediately")
 	f.Var(commandline.Text(&zip.Addr, "host:port"), "zipkin-addr",

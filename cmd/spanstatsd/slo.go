@@ -26,7 +26,7 @@ func (o *objectiveOptions) addTo(f *pflag.FlagSet) {
 		"service level objective whose good and total spans are counted, such as "+
 			"checkout: service=shop, span=POST /checkout, 300ms, 99.9%; repeatable (default: none)")
 	f.Var(commandline.Text(&o.file, commandline.Path), "slo-file",
-		"file with further service level objectives in OpenSLO's format (default: none)")
+		"file with additional service level objectives, in OpenSLO format (default: none)")
 }
 
 // read returns the objectives of both flags.
