@@ -157,11 +157,11 @@ var receiverMetrics = []struct {
 	value      func(s *receiver.Status) float64
 }{
 	{
-		"connections", "Connected senders.",
+		"connections", "Open connections.",
 		prometheus.GaugeValue, func(s *receiver.Status) float64 { return float64(s.Connections) },
 	},
 	{
-		"refused_connections_total", "Connections over the limit, in total or for one process.",
+		"refused_connections_total", "Connections rejected because of the limit in total or for one process.",
 		prometheus.CounterValue, func(s *receiver.Status) float64 { return float64(s.Refused) },
 	},
 	{
@@ -173,15 +173,15 @@ var receiverMetrics = []struct {
 		prometheus.GaugeValue, func(s *receiver.Status) float64 { return float64(s.Waiting) },
 	},
 	{
-		"dedup_evictions_total", "Hashes of counted requests evicted before ten minutes; a retry is counted again.",
+		"dedup_evictions_total", "Hashes of counted requests evicted before ten minutes; a retry of such a request is counted twice.",
 		prometheus.CounterValue, func(s *receiver.Status) float64 { return float64(s.DedupEvicted) },
 	},
 	{
-		"parsed_bytes_total", "Bytes of requests parsed.",
+		"parsed_bytes_total", "Bytes of parsed requests.",
 		prometheus.CounterValue, func(s *receiver.Status) float64 { return float64(s.Bytes) },
 	},
 	{
-		"origins", "Remembered origins.",
+		"origins", "Origins kept in memory between requests.",
 		prometheus.GaugeValue, func(s *receiver.Status) float64 { return float64(s.Origins) },
 	},
 	{
@@ -199,7 +199,7 @@ func (r *ReceiverSource) metrics(stats *receiver.Status) (all []metric) {
 	hasUpstream := stats.Forwarded != nil
 	if hasUpstream {
 		forwarded := r.requestCounter("forwarded_total",
-			"Requests received over "+r.Receives+" to forward, by result.", stats.Forwarded)
+			"Requests received over "+r.Receives+", by the result of forwarding.", stats.Forwarded)
 		all = append(all, forwarded)
 	}
 	for _, m := range receiverMetrics {

@@ -22,19 +22,19 @@ var daemonMetrics = []metric{
 	labeledCounter("spans_collapsed_total",
 		"Spans counted with a label replaced because its budget is exhausted, by field.",
 		"field", func(s *scrape) map[string]uint64 { return s.admit.Collapsed }),
-	counter("spans_renamed_total", "Spans counted under a name by OpenTelemetry's conventions instead of the sent one.",
+	counter("spans_renamed_total", "Spans counted under a name that OpenTelemetry's semantic conventions define, instead of the sent one.",
 		func(s *scrape) uint64 { return s.admit.Renamed }),
-	counter("spans_late_total", "Spans that ended before the window, counted in its oldest bucket.",
+	counter("spans_late_total", "Spans that ended before the oldest open bucket, counted in that bucket.",
 		func(s *scrape) uint64 { return s.lateSpans }),
 	counter("spans_early_total", "Spans that end in the future, counted in the current bucket.",
 		func(s *scrape) uint64 { return s.earlySpans }),
-	gauge("span_age_max_seconds", "Highest sampled time from a span's end to its being counted.",
+	gauge("span_age_max_seconds", "Longest sampled time from the end of a span until it was counted.",
 		func(s *scrape) float64 { return s.aggregate.Ages.Highest }),
 	perDestination(prometheus.CounterValue, "spans_flushed_total", "Spans in payloads that the destination accepted.",
 		func(_ *scrape, d *export.Stats) uint64 { return d.Flushed }),
 	perDestinationBy("reason", "spans_unsent_total", "Spans in abandoned payloads, by reason.",
 		func(d *export.Stats) map[export.Reason]uint64 { return d.Unsent }),
-	perDestination(prometheus.GaugeValue, "spans_pending", "Spans counted, without an outcome at the destination.",
+	perDestination(prometheus.GaugeValue, "spans_pending", "Spans counted that are neither delivered to the destination nor abandoned yet.",
 		func(s *scrape, d *export.Stats) uint64 { return s.aggregate.Pending + d.Pending }),
 	perDestination(prometheus.CounterValue, "spans_before_discovery_total",
 		"Spans of intervals that ended before the agent was auto-discovered.",
@@ -53,7 +53,7 @@ var daemonMetrics = []metric{
 	perDestinationBy("reason", "values_unsent_total", "Values of measured attributes in abandoned payloads, by reason.",
 		func(d *export.Stats) map[export.Reason]uint64 { return d.Values.Unsent }),
 	perDestination(prometheus.GaugeValue, "values_pending",
-		"Values of measured attributes counted, without an outcome at the destination.",
+		"Values of measured attributes counted that are neither delivered to the destination nor abandoned yet.",
 		func(s *scrape, d *export.Stats) uint64 {
 			if !d.Values.Expected {
 				return 0
@@ -80,12 +80,12 @@ var daemonMetrics = []metric{
 		func(s *scrape) uint64 { return s.aggregate.Partitions.Splits }),
 	counter("partition_merges_total", "Split partitions returned to one drainer.",
 		func(s *scrape) uint64 { return s.aggregate.Partitions.Merges }),
-	gauge("drainer_load_ratio", "Spans offered to the busiest drainer over spans offered to the idlest, sampled.",
+	gauge("drainer_load_ratio", "Spans routed to the busiest drainer, divided by those routed to the least busy one; sampled.",
 		func(s *scrape) float64 { return s.aggregate.Partitions.LoadRatio }),
 
 	gauge("aggregates", "Keys in the current interval.", func(s *scrape) int { return s.aggregate.Aggregates }),
 	gauge("origins", "Origins in the current interval.", func(s *scrape) int { return s.aggregate.Origins }),
-	labeledCounter("keys_masked_total", "Keys counted with a mask instead of a value, by field.",
+	labeledCounter("keys_masked_total", "Keys with identifiers replaced by placeholders, by field.",
 		"field", func(s *scrape) map[string]uint64 { return s.aggregate.Masked }),
 	{
 		describe("label_values_wanted",
@@ -95,7 +95,7 @@ var daemonMetrics = []metric{
 	},
 	{
 		describe("label_budget",
-			"Maximum number of distinct values of a label that exceeded it in the last interval, by service; absent otherwise.",
+			"Budget, in distinct values, of a label that exceeded it in the last interval, by service; absent otherwise.",
 			"service", "label"),
 		perLabelOverBudget(func(l *registry.LabelOverflow) int { return l.Budget }),
 	},
@@ -108,7 +108,7 @@ var daemonMetrics = []metric{
 		}),
 	gauge("sketch_bytes", "Memory used for sketch bins.",
 		func(s *scrape) int64 { return int64(s.aggregate.SketchBytes) }),
-	counter("spans_coarsened_total", "Spans counted in a higher bin because the memory for sketch bins is used up.",
+	counter("spans_coarsened_total", "Spans counted with a higher duration, because the memory for sketch bins is exhausted.",
 		func(s *scrape) uint64 { return s.aggregate.Coarsened }),
 
 	gauge("connections", "Connected native clients.",
@@ -117,7 +117,7 @@ var daemonMetrics = []metric{
 		func(s *scrape) uint64 { return s.ingest.ConnectionsTotal }),
 	counter("keys_decoded_total", "Keys decoded because their connection did not know them.",
 		func(s *scrape) uint64 { return s.admit.KeysDecoded }),
-	counter("keys_uncached_total", "Keys that did not fit in the table of their connection.",
+	counter("keys_uncached_total", "Keys that do not fit in the memory for the keys of their connection, and are decoded at each use.",
 		func(s *scrape) uint64 { return s.admit.KeysUncached }),
 	counter("key_definitions_rejected_total", "Definitions of numbered keys that exceeded a limit; spans with these keys are counted without labels.",
 		func(s *scrape) uint64 { return s.admit.KeysUnnumbered }),
@@ -162,14 +162,14 @@ var daemonMetrics = []metric{
 	counter("otlp_saved_bytes_total", "Bytes not forwarded because of --otlp-keep.",
 		func(s *scrape) uint64 { return s.otlp.SavedBytes }),
 
-	perDestinationBy("result", "payloads_total", "Outcomes of payloads, by result.",
+	perDestinationBy("result", "payloads_total", "Payloads by result; retried counts failed attempts, all other results are final.",
 		func(d *export.Stats) map[export.Result]uint64 { return d.Payloads }),
 	perDestination(prometheus.GaugeValue, "retry_queue_bytes", "Bytes of queued payloads.",
 		func(_ *scrape, d *export.Stats) int { return d.QueueBytes }),
 	perDestination(prometheus.GaugeValue, "retry_queue_limit_bytes",
-		"Limit of queued payloads in bytes: --retry-bytes.",
+		"Maximum bytes of queued payloads: --retry-bytes.",
 		func(_ *scrape, d *export.Stats) int { return d.QueueMaxBytes }),
-	perDestination(prometheus.GaugeValue, "retry_oldest_seconds", "Age of the oldest payload without an outcome, 0 without one.",
+	perDestination(prometheus.GaugeValue, "retry_oldest_seconds", "Age of the oldest payload that is neither delivered nor abandoned yet, 0 if there is none.",
 		func(_ *scrape,
 			d *export.Stats,
 		) float64 {
@@ -181,15 +181,15 @@ var daemonMetrics = []metric{
 		) float64 {
 			return d.MaxAge.Seconds()
 		}),
-	perKnownDestination("destination_reachable", "1 if the destination answered the last request, otherwise 0.",
+	perKnownDestination("destination_reachable", "1 if the destination responded to the last request, otherwise 0.",
 		func(d *export.Stats) bool { return d.Reachable }),
-	perKnownDestination("destination_accepting", "1 if the destination accepted the last payload or has got none yet, otherwise 0.",
+	perKnownDestination("destination_accepting", "1 if the destination accepted the last payload, or has received none yet, otherwise 0.",
 		func(d *export.Stats) bool { return d.IsAccepting }),
 
-	perDestination(prometheus.GaugeValue, "cumulative_series", "Cumulative series that are kept.",
+	perDestination(prometheus.GaugeValue, "cumulative_series", "Cumulative series in memory.",
 		func(_ *scrape, d *export.Stats) int { return d.Totals.Series }),
 	perDestination(prometheus.CounterValue, "cumulative_series_ended_total",
-		"Cumulative series that ended after an hour without spans, or to make room.",
+		"Cumulative series that ended after an hour without spans, or were evicted by new ones.",
 		func(_ *scrape, d *export.Stats) uint64 { return d.Totals.Ended }),
 	perDestination(prometheus.CounterValue, "spans_overflowed_total",
 		"Spans, and values of measures, counted in the overflow series of their resource.",
@@ -206,7 +206,7 @@ var daemonMetrics = []metric{
 		"Forwarded spans slower than the exemplar of their series, by result.", "result",
 		func(s *scrape) map[string]uint64 { return s.sources.Exemplars.Counts().ByResult() }),
 
-	gauge("memory_budget_bytes", "Worst case of all configured limits.",
+	gauge("memory_budget_bytes", "Maximum memory use, if every configured limit is reached.",
 		func(s *scrape) int64 { return s.maxMemory }),
 	gauge("memory_limit_bytes", "Memory limit from control groups or GOMEMLIMIT, 0 without one.",
 		func(s *scrape) (bytes int64) {
@@ -221,7 +221,7 @@ var daemonMetrics = []metric{
 		func(s *scrape) int { return s.crashes() }),
 	{
 		describe("spans_lost_to_crashes_total",
-			"Spans lost with previous daemons that crashed, by receiver; ambiguous if a destination may have them.", "receiver", "reason"),
+			"Spans that crashed daemons had not delivered, by receiver; ambiguous if a destination may have received them.", "receiver", "reason"),
 		func(s *scrape, emit emitter) {
 			for receiver, loss := range s.crashLosses().Receivers {
 				emit.value(prometheus.CounterValue, float64(loss.Lost), receiver, "lost")
@@ -231,7 +231,7 @@ var daemonMetrics = []metric{
 	},
 	{
 		describe("values_lost_to_crashes_total",
-			"Values of measured attributes lost with the spans of crashed daemons; ambiguous if a destination may have them.", "reason"),
+			"Values of measured attributes that crashed daemons had not delivered; ambiguous if a destination may have received them.", "reason"),
 		func(s *scrape, emit emitter) {
 			loss := s.crashLosses().Values
 			emit.value(prometheus.CounterValue, float64(loss.Lost), "lost")
@@ -240,17 +240,17 @@ var daemonMetrics = []metric{
 	},
 	gauge("spans_awaiting_replay", "Spans that native clients are expected to resend after a crash.",
 		func(s *scrape) uint64 { return s.crashLosses().Awaited }),
-	counter("log_lines_lost_total", "Log lines that were not read in time or could not be written.",
+	counter("log_lines_lost_total", "Log lines dropped because their reader was too slow or a write failed.",
 		func(s *scrape) uint64 { return s.logLinesLost() }),
 	{
-		describe("build_info", "Always 1; version of the program.", "version", "goversion"),
+		describe("build_info", "Version of the program; always 1.", "version", "goversion"),
 		func(s *scrape, emit emitter) {
 			emit.value(prometheus.GaugeValue, 1, s.version, runtime.Version())
 		},
 	},
 
 	{
-		describe("span_age_seconds", "Time from a span's end to its being counted, of one span in 1024."),
+		describe("span_age_seconds", "Time from the end of a span until it was counted, for one span in 1024."),
 		func(s *scrape, emit emitter) {
 			emit.histogram(export.Histogram{
 				Bounds: s.aggregate.Ages.Bounds, Counts: s.aggregate.Ages.Counts,
