@@ -102,7 +102,7 @@ func parseHTTPURL(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	isHTTP := err == nil && (u.Scheme == "http" || u.Scheme == "https")
 	if !isHTTP || u.Host == "" {
-		return nil, commandline.Mistake("parse --url: not an HTTP URL; give http://host:port or https://host:port")
+		return nil, commandline.Mistake("parse --url: not an HTTP URL; use http://host:port or https://host:port")
 	}
 	return u, nil
 }

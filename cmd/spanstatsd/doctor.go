@@ -34,7 +34,7 @@ The exit status is 1 if something is wrong, and 3 if no daemon responds.`,
 			}
 			prometheusURL, err := url.Parse(prometheus)
 			if err != nil || prometheus != "" && prometheusURL.Host == "" {
-				return commandline.Mistake("parse --prometheus: not a URL; give http://host:port")
+				return commandline.Mistake("parse --prometheus: not a URL; use http://host:port")
 			}
 			findings, err := diagnose(cmd.Context(), source, prometheusURL, timeout)
 			var unavailable *statusError

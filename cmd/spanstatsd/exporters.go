@@ -209,7 +209,7 @@ func (o *exporterOptions) completeMeasures(c *daemon.Config, dialects []points.D
 	case !c.OTLP.Enabled():
 		return errors.New("check --measure: only spans received over OTLP have values; add --otlp-addr or --otlp-socket")
 	case c.OTLP.Semantics == sdkotlp.SemanticsDatadog:
-		return errors.New("check --measure: --otlp-semantics=datadog has no values; remove one of them")
+		return errors.New("check --measure: --otlp-semantics=datadog counts no values; remove one of the flags")
 	}
 	hasOtherMetrics := func(d points.Dialect) bool { return d != points.Conventions }
 	if !slices.ContainsFunc(dialects, hasOtherMetrics) {
@@ -315,7 +315,7 @@ func (o *exporterOptions) checkDialect() (err error) {
 			points.Datadog)
 	}
 	if o.dialect != points.Spanmetrics && o.histogram.Millis {
-		err = errors.Join(err, fmt.Errorf("check --otlp-histogram: %s is of the dialect %s only; give %s",
+		err = errors.Join(err, fmt.Errorf("check --otlp-histogram: %s is of the dialect %s only; use %s",
 			points.ExplicitMillis, points.Spanmetrics, points.Explicit))
 	}
 	return err
@@ -329,7 +329,7 @@ func readMetricAttributes(c *daemon.Config, dialect points.Dialect) error {
 	}
 	c.OTLP.Labels.Metrics, c.Zipkin.Labels.Metrics = true, true
 	if c.OTLP.Enabled() && c.OTLP.Semantics == sdkotlp.SemanticsDatadog {
-		return fmt.Errorf("check dialect %s: the labels of --otlp-semantics %s lack its attributes; give --otlp-semantics %s",
+		return fmt.Errorf("check dialect %s: the labels of --otlp-semantics %s lack its attributes; use --otlp-semantics %s",
 			dialect, c.OTLP.Semantics, sdkotlp.SemanticsOTel)
 	}
 	return nil

@@ -72,7 +72,7 @@ func TestConfigCheck_EachErrorOnce(t *testing.T) {
 func TestValues_InvalidAreRejected(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"--apm-addr 9999", "apm-addr"},
-		{"--socket=", "give one with --socket"},
+		{"--socket=", "set --socket"},
 		{"--socket=/run/a --apm-socket=/run/../run/a", "the address of --socket"},
 		{"--http-addr=:99999", "http-addr"},
 		{"--http-addr=", "http-addr"},

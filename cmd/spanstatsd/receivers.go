@@ -146,7 +146,7 @@ func (o *receiverOptions) complete(c *daemon.Config, s *settings) error {
 func (o *receiverOptions) completeUIDs(c *daemon.Config) (err error) {
 	for _, uid := range o.allowedUIDs {
 		if uint64(uid) > math.MaxUint32 {
-			err = fmt.Errorf("parse --allow-uid: %d is not a user ID; give numbers up to 4294967295", uid)
+			err = fmt.Errorf("parse --allow-uid: %d is not a user ID; use numbers up to 4294967295", uid)
 		}
 		c.Ingest.AllowUIDs = append(c.Ingest.AllowUIDs, uint32(uid))
 	}
@@ -275,7 +275,7 @@ func readAdditionalTags(labels *rules.Labels, s *settings) error {
 func limitTag(c *daemon.Config, flag, name, budget string) error {
 	limit, err := strconv.Atoi(budget)
 	if name == "" || err != nil {
-		return fmt.Errorf("parse --%s: %q is not a tag with a maximum number of values; give both, such as "+
+		return fmt.Errorf("parse --%s: %q is not a tag with a maximum number of values; use both, such as "+
 			"tenant.id=200", flag,
 			name+"="+budget)
 	}

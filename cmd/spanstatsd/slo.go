@@ -66,7 +66,7 @@ func checkAttributes(c *daemon.Config, objectives *slo.List) (err error) {
 		isLabel := otel.IsTag(name) || slices.Contains(c.OTLP.Labels.Attributes, name)
 		switch {
 		case receivesAttributes && !otel.CanBeTag(name):
-			err = errors.Join(err, fmt.Errorf("check --slo: objectives can't compare %s; give another label, such as service or env, "+
+			err = errors.Join(err, fmt.Errorf("check --slo: objectives can't compare %s; use another label, such as service or env, "+
 				"or the current name of the attribute, such as db.system.name for db.system", name))
 		case !isLabel:
 			err = errors.Join(err, fmt.Errorf("check --slo: no span has the label %s; add %[1]s to --prometheus-dimensions or "+
@@ -102,7 +102,7 @@ objectives with the same flags as for run. No daemon is needed.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			objectives, err := o.read()
 			if err == nil && objectives == nil {
-				err = errors.New("read objectives: there are none; give --slo or --slo-file")
+				err = errors.New("read objectives: there are none; set --slo or --slo-file")
 			}
 			if err != nil {
 				return commandline.AsUsage(err)

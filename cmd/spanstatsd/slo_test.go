@@ -59,7 +59,7 @@ func TestSLORules_PrintsRules(t *testing.T) {
 	if err != nil || !strings.Contains(string(out), `traces_slo_good_events_total{slo="checkout"}[5m]`) {
 		t.Errorf("%v: %s", err, out)
 	}
-	if out := refusal(t, []string{"slo", "rules"}); !strings.Contains(out, "give --slo or --slo-file") {
+	if out := refusal(t, []string{"slo", "rules"}); !strings.Contains(out, "set --slo or --slo-file") {
 		t.Error(out)
 	}
 }

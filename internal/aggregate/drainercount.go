@@ -27,7 +27,7 @@ func ParseDrainers(policy string) (int, error) {
 		drainers, isValid = parsePerCore(base, number)
 	}
 	if !isValid {
-		return 0, fmt.Errorf("%q is not a number of drainers; give one such as cpu:1, cpu+1:0.25 or fixed:4", policy)
+		return 0, fmt.Errorf("%q is not a number of drainers; use one such as cpu:1, cpu+1:0.25 or fixed:4", policy)
 	}
 	return drainers, nil
 }

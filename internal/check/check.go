@@ -62,7 +62,7 @@ func Address(setting, address string) error {
 		_, err = net.ResolveTCPAddr("tcp", address)
 	}
 	if err != nil {
-		return fmt.Errorf("check %s: %w; give host:port or :port", setting, err)
+		return fmt.Errorf("check %s: %w; use host:port or :port", setting, err)
 	}
 	return nil
 }

@@ -72,7 +72,7 @@ func (p *program) run(args ...string) (string, error) {
 func TestMistake_NamesWhereItWasMade(t *testing.T) {
 	for _, c := range []struct{ flag, value, says string }{
 		{"word", "three", `"three" is not one of one, two`},
-		{"bytes", "12x", `"12x" is not a size; give a whole number of bytes, or of KiB, MiB or GiB, such as 64MiB`},
+		{"bytes", "12x", `"12x" is not a size; use a whole number of bytes, or of KiB, MiB or GiB, such as 64MiB`},
 		{"number", "many", "invalid syntax"},
 		{"period", "12", "missing unit in duration"},
 		{"on", "perhaps", "invalid syntax"},

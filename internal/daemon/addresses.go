@@ -84,7 +84,7 @@ func (c *Config) checkAddresses() (err error) {
 	for i, second := range all {
 		for _, first := range all[:i] {
 			if second.conflictsWith(first) {
-				err = errors.Join(err, fmt.Errorf("check %s: %s is also the address of --%s; give each its own%s",
+				err = errors.Join(err, fmt.Errorf("check %s: %s is also the address of --%s; use two different addresses%s",
 					second.flag, second.location, first.flag, second.variableHint()))
 			}
 		}

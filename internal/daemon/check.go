@@ -63,20 +63,19 @@ func (c *Config) checkDestinations() (err error) {
 		return nil
 	}
 	if len(c.exporters()) == 0 {
-		err = errors.New("check agent-url: it is off, and there is no other destination for statistics; give " +
-			"the agent's URL, or --prometheus")
+		err = errors.New("check agent-url: it is off, and there is no other destination for statistics; set " +
+			"it to the agent's URL, or add --prometheus")
 	}
 	if c.APM.Enabled() {
 		err = errors.Join(err, errors.New("check agent-url: it is off, and --apm-socket and --apm-addr "+
-			"forward traces to the agent; give its URL, or leave them out"))
+			"forward traces to the agent; set it to the URL of the agent, or remove them"))
 	}
 	return err
 }
 
 func (c *Config) checkGrace() error {
 	if c.ShutdownGrace <= 0 {
-		return errors.New("check shutdown-grace: it is not positive; give the last export some time, such " +
-			"as 5s")
+		return errors.New("check shutdown-grace: it is not positive; set the time for the last export, such as 5s")
 	}
 	return nil
 }

@@ -357,7 +357,7 @@ func (c Config) withDefaults() (Config, error) {
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	var err error
 	if c.RetryBytes < c.MaxPayloadBytes {
-		err = fmt.Errorf("check retry-bytes: %s is less than one payload; give at least %s",
+		err = fmt.Errorf("check retry-bytes: %s is less than one payload; use at least %s",
 			memory.SizeText(c.RetryBytes), memory.SizeText(c.MaxPayloadBytes))
 	}
 	if c.RetryAge < 0 || c.Timeout < 0 {

@@ -28,7 +28,7 @@ func ParseSize(text string) (bytes int, err error) {
 	n, err := strconv.Atoi(number)
 	overflows := n > math.MaxInt/unitBytes || n < math.MinInt/unitBytes
 	if err != nil || overflows {
-		return 0, fmt.Errorf("%q is not a size; give a whole number of bytes, or of KiB, MiB or GiB, such as "+
+		return 0, fmt.Errorf("%q is not a size; use a whole number of bytes, or of KiB, MiB or GiB, such as "+
 			"64MiB", text)
 	}
 	return n * unitBytes, nil

@@ -38,7 +38,7 @@ func New[T any](slots int) (*Ring[T], error) {
 // CheckSlots returns an error if a ring can't have the given number of slots.
 func CheckSlots(slots int) error {
 	if slots < 1 || slots > maxSlots || slots&(slots-1) != 0 {
-		return fmt.Errorf("size ring: %d slots; give a power of two from 1 to %d", slots, maxSlots)
+		return fmt.Errorf("size ring: %d slots; use a power of two from 1 to %d", slots, maxSlots)
 	}
 	return nil
 }
@@ -298,7 +298,7 @@ func aligned[E any](n int) []E {
 // checkFlat returns an error if the size of a slot type is 0, or if the type contains pointers.
 func checkFlat(t reflect.Type) error {
 	if t.Size() == 0 {
-		return errors.New("it has no size; give a slot at least one field")
+		return errors.New("it has no size; a slot needs at least one field")
 	}
 	return checkField(t, t.String())
 }

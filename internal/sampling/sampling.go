@@ -226,7 +226,7 @@ func ParsePolicy(text string) (Policy, error) {
 	fraction, err := strconv.ParseFloat(share, 64)
 	isInRange := 0 <= fraction && fraction <= 1 // false for NaN
 	if err != nil || !isInRange {
-		return Policy{}, fmt.Errorf("parse otlp-keep: %q does not begin with a share of traces, from 0 to 1; give "+
+		return Policy{}, fmt.Errorf("parse otlp-keep: %q does not begin with a share of traces, from 0 to 1; use "+
 			"0.05, or 0.05,errors,slow:500ms", text)
 	}
 	policy := Policy{Share: fraction}

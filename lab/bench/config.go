@@ -113,7 +113,7 @@ func (c *Config) Check() error {
 	case c.For == 0 && c.Spans == 0:
 		return errors.New("parse --for and --spans: one of them must end the run")
 	case c.Profile != "" && c.For < leastProfiled:
-		return fmt.Errorf("parse --profile: give --for %s at least", leastProfiled)
+		return fmt.Errorf("parse --profile: set --for to at least %s", leastProfiled)
 	case c.Daemon == "" && slices.ContainsFunc(c.Flags, isOurs):
 		return fmt.Errorf("parse arguments for the daemon: %s are set by bench itself",
 			strings.Join(ours[:], ", "))

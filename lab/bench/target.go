@@ -35,7 +35,7 @@ type target struct {
 func aim(c *Config) (*target, error) {
 	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Net: "unix", Name: c.Socket})
 	if err != nil {
-		return nil, fmt.Errorf("find daemon: %w; give its --socket too", err)
+		return nil, fmt.Errorf("find daemon: %w; set --socket, too", err)
 	}
 	defer conn.Close()
 	peer, err := socket.PeerOf(conn)

@@ -47,7 +47,7 @@ func main() {
 // run measures everything and prints the tables.
 func run(out io.Writer, o options) error {
 	if o.rounds < 1 {
-		return fmt.Errorf("read flags: %d rounds; give at least 1", o.rounds)
+		return fmt.Errorf("read flags: %d rounds; use at least 1", o.rounds)
 	}
 	fmt.Fprintf(out, "%d rounds of at least %s, GOMAXPROCS %d\n\n", o.rounds, o.least, runtime.GOMAXPROCS(0))
 	systems := append(libraries(), daemons(&o)...)

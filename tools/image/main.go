@@ -58,7 +58,7 @@ func (o *options) build() error {
 		}
 	}
 	if o.out == "" {
-		return fmt.Errorf("nothing to write: give -out or -root")
+		return fmt.Errorf("nothing to write: set -out or -root")
 	}
 	return archive.write(o.out)
 }

@@ -86,16 +86,16 @@ const MaxBounds = 64
 // CheckBounds returns an error if the upper bounds of a Classic, in seconds, are invalid.
 func CheckBounds(bounds []float64) error {
 	if len(bounds) > MaxBounds {
-		return fmt.Errorf("check bounds: %d are too many; give at most %d", len(bounds), MaxBounds)
+		return fmt.Errorf("check bounds: %d are too many; use at most %d", len(bounds), MaxBounds)
 	}
 	for i, bound := range bounds {
 		switch {
 		case !(bound > 0):
-			return fmt.Errorf("check bounds: %v is not positive; give seconds, such as 0.25", bound)
+			return fmt.Errorf("check bounds: %v is not positive; use seconds, such as 0.25", bound)
 		case math.IsInf(bound, 1):
 			return fmt.Errorf("check bounds: the bucket up to %v always exists; remove this bound", bound)
 		case i > 0 && bound <= bounds[i-1]:
-			return fmt.Errorf("check bounds: %v is not greater than %v; give bounds in increasing order", bound,
+			return fmt.Errorf("check bounds: %v is not greater than %v; use bounds in increasing order", bound,
 				bounds[i-1])
 		}
 	}

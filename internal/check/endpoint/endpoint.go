@@ -31,7 +31,7 @@ type URL struct {
 // Form describes the URLs of a kind of destination. Unix sockets are always among them.
 type Form struct {
 	What    string // name of the URL in errors, such as "agent URL"
-	Give    string // examples of valid URLs, for errors
+	Hint    string // what to do after an error, with examples of valid URLs
 	User    string // alternative to a password in the URL, for errors
 	Schemes map[string]Scheme
 	IsWeb   bool // a path and a query are valid
@@ -62,7 +62,7 @@ func (f Form) Parse(text string) (URL, error) {
 
 // invalid returns the error for an invalid URL.
 func (f Form) invalid(mistake string) error {
-	return fmt.Errorf("parse %s: %s; %s", f.What, mistake, f.Give)
+	return fmt.Errorf("parse %s: %s; %s", f.What, mistake, f.Hint)
 }
 
 // findMistake returns the reason why u is not a valid URL of this form, or "" if it is valid.

@@ -8,7 +8,7 @@ import (
 )
 
 var collector = endpoint.Form{
-	What: "otlp-forward", Give: "give http://host:4318",
+	What: "otlp-forward", Hint: "use http://host:4318",
 	Schemes: map[string]endpoint.Scheme{
 		"http": {Port: "4318"}, "grpc": {IsGRPC: true, Port: "4317"}, "grpcs": {IsGRPC: true, IsTLS: true, Port: "443"},
 	},
@@ -54,7 +54,7 @@ func TestParse_InvalidURLs(t *testing.T) {
 		"unix://" + long + long: "a socket's path has at most 107 bytes",
 	} {
 		_, err := collector.Parse(text)
-		if want := "parse otlp-forward: " + why + "; give http://host:4318"; err == nil || err.Error() != want {
+		if want := "parse otlp-forward: " + why + "; use http://host:4318"; err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}

@@ -88,7 +88,7 @@ func (s *Sockets) CheckTaken() (err error) {
 	for _, listener := range s.inherited {
 		if listener != nil {
 			err = errors.Join(err, fmt.Errorf("use sockets of the service manager: no flag has the address %s; "+
-				"give the address in ListenStream= also to --socket, --apm-socket, --apm-addr, --otlp-socket, "+
+				"set the address in ListenStream= with --socket, --apm-socket, --apm-addr, --otlp-socket, "+
 				"--otlp-addr, --zipkin-socket or --zipkin-addr", listener.Addr()))
 		}
 	}

@@ -24,8 +24,9 @@ const (
 // panics and closes the connection.
 var ErrNilElement = errors.New("a nil element, on which the agent panics")
 
-// ErrLossy is the error of a Visitor for payloads that can't be represented completely.
-var ErrLossy = errors.New("it can't be represented")
+// ErrLossy is the error of a Visitor for a payload of which it would lose a part: one with an unknown field or too
+// many tags.
+var ErrLossy = errors.New("the payload can't be decoded completely")
 
 // Decode decodes a payload like the Datadog agent. Each field must have the expected type, but integers
 // can have any width. Decode skips unknown fields, and ignores bytes after the payload.

@@ -20,7 +20,7 @@ type URL = endpoint.URL
 func ParseURL(text string) (URL, error) {
 	return endpoint.Form{
 		What:    "agent URL (not shown, since it may hold a key)",
-		Give:    "give http://host:port or unix:///path/of/socket",
+		Hint:    "use http://host:port or unix:///path/of/socket",
 		Schemes: map[string]endpoint.Scheme{"http": {Port: "8126"}},
 	}.Parse(text) //nolint:wrapcheck // the error says already which URLs are valid
 }

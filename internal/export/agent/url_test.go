@@ -30,7 +30,7 @@ func TestParseURL(t *testing.T) {
 	} {
 		if got, err := ParseURL(text); err == nil {
 			t.Errorf("%q was accepted as %+v", text, got)
-		} else if !strings.Contains(err.Error(), "give http://host:port or unix:///path/of/socket") {
+		} else if !strings.Contains(err.Error(), "use http://host:port or unix:///path/of/socket") {
 			t.Errorf("%q: %v does not say what is accepted", text, err)
 		}
 	}

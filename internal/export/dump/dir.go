@@ -29,8 +29,8 @@ type Dir struct {
 // Check returns an error, with advice for the operator, if path is not a directory in which this process can create files.
 func Check(path string) error {
 	if err := checkWritableDir(path); err != nil {
-		return fmt.Errorf("check debug-dir: %w; give --debug-dir a directory that exists and that the "+
-			"daemon's user may write to", err)
+		return fmt.Errorf("check debug-dir: %w; set --debug-dir to an existing directory that the "+
+			"user of the daemon can write to", err)
 	}
 	return nil
 }

@@ -69,7 +69,7 @@ func Read(from io.Reader) (*Refusal, error) {
 	in := bufio.NewReader(io.LimitReader(from, maxFile))
 	start, _ := in.Peek(len(firstBytes))
 	if string(start) != firstBytes {
-		return nil, fmt.Errorf("read dump: the file does not begin with %q; give a file from --debug-dir",
+		return nil, fmt.Errorf("read dump: the file does not begin with %q; use a file from --debug-dir",
 			firstBytes)
 	}
 	request, err := http.ReadRequest(in)

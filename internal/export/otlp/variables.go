@@ -129,7 +129,7 @@ func (v *Variables) ignoreEndpoint(reason string) {
 
 var endpoints = endpoint.Form{
 	What:    "OTLP endpoint (not shown, since it may hold a key)",
-	Give:    "give http://host:4318/v1/metrics, https://host/v1/metrics or unix:///path/of/socket",
+	Hint:    "use http://host:4318/v1/metrics, https://host/v1/metrics or unix:///path/of/socket",
 	User:    ", set OTEL_EXPORTER_OTLP_HEADERS",
 	Schemes: map[string]endpoint.Scheme{"http": {}, "https": {IsTLS: true}},
 	IsWeb:   true,

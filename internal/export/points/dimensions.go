@@ -41,7 +41,7 @@ func ParseDimensions(text string) (Dimensions, error) {
 		parsed, isValid := parseDimension(strings.TrimSpace(entry))
 		if !isValid {
 			return Dimensions{}, fmt.Errorf("parse dimensions %q: %q is not an attribute name, -name or name=N; "+
-				"give all, none, or a comma-separated list such as http.route,tenant.id=200 or all,-peer.service",
+				"use all, none, or a comma-separated list such as http.route,tenant.id=200 or all,-peer.service",
 				text, entry)
 		}
 		d.add(parsed)
@@ -109,11 +109,11 @@ func (d *Dimensions) checkExclusions(text string) error {
 		switch {
 		case !d.all:
 			return fmt.Errorf("parse dimensions %q: -%s removes an attribute from all, which is not in the "+
-				"list; give all,-%[2]s, or the names to add", text, name)
+				"list; use all,-%[2]s, or the names to add", text, name)
 		case slices.Contains(attributesOfAllSeries, name):
 			return fmt.Errorf("parse dimensions %q: each series has %s; remove -%[2]s", text, name)
 		case slices.Contains(d.names, name):
-			return fmt.Errorf("parse dimensions %q: %s is both added and removed; give only one of them", text, name)
+			return fmt.Errorf("parse dimensions %q: %s is both added and removed; use only one of them", text, name)
 		}
 	}
 	return nil

@@ -59,7 +59,7 @@ func ParseBounds(text string) (bounds []float64, err error) {
 	for word := range strings.SplitSeq(text, ",") {
 		bound, err := strconv.ParseFloat(strings.TrimSpace(word), 64)
 		if err != nil {
-			return nil, fmt.Errorf("%q is not a number of seconds; give connector, sdk, or comma-separated "+
+			return nil, fmt.Errorf("%q is not a number of seconds; use connector, sdk, or comma-separated "+
 				"seconds such as 0.01,0.1,1", word)
 		}
 		bounds = append(bounds, bound)

@@ -60,7 +60,7 @@ func ParseNodeNames(text string) (map[string]string, error) {
 	for pair := range strings.SplitSeq(text, ",") {
 		host, name, hasName := strings.Cut(strings.TrimSpace(pair), "=")
 		if !hasName || host == "" || name == "" || len(name) > span.MaxLabel {
-			return nil, fmt.Errorf("%q is not host=name; give pairs such as 10.0.0.7=payments,*.rds.amazonaws.com=orders-db",
+			return nil, fmt.Errorf("%q is not host=name; use pairs such as 10.0.0.7=payments,*.rds.amazonaws.com=orders-db",
 				pair)
 		}
 		names[host] = name

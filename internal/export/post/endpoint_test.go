@@ -24,7 +24,7 @@ func TestError_HidesSecrets(t *testing.T) {
 			if err == nil {
 				t.Errorf("%s: %s was accepted", name, text)
 			} else if message := err.Error(); strings.Contains(message, "hidden") ||
-				!strings.Contains(message, "give http") {
+				!strings.Contains(message, "use http") {
 				t.Errorf("%s: error for %s: %s", name, text, message)
 			}
 		}

@@ -25,7 +25,7 @@ func ParseOrigins(values []string) (origins Origins, err error) {
 		text = strings.TrimSpace(text)
 		isValid := text == anyOrigin || isPattern(text)
 		if !isValid {
-			err = errors.Join(err, fmt.Errorf("parse --otlp-cors-origin: %.100q is not an origin; give a scheme "+
+			err = errors.Join(err, fmt.Errorf("parse --otlp-cors-origin: %.100q is not an origin; use a scheme "+
 				"and a host such as https://shop.example, with * for a whole label of the host, or only * for "+
 				"every origin", text))
 			continue

@@ -35,7 +35,7 @@ const maxSocketPath = 107
 // flag for the path, which the error message contains.
 func (s *Config) Check(flag string) error {
 	if s.Path == "" {
-		return fmt.Errorf("check %s: the path is empty; give one with --%s", flag, flag)
+		return fmt.Errorf("check %s: the path is empty; set --%s", flag, flag)
 	}
 	if len(s.Path) > maxSocketPath {
 		return fmt.Errorf("check %s: the path has %d bytes, and the maximum is %d; choose a shorter --%s than %s",
@@ -152,7 +152,7 @@ func ParseOwner(text string) (*Owner, error) {
 	uid, userErr := strconv.ParseUint(user, 10, maxBits)
 	gid, groupErr := strconv.ParseUint(group, 10, maxBits)
 	if userErr != nil || groupErr != nil {
-		return nil, fmt.Errorf("%q is not UID:GID; give two numbers, such as 1000:1000", text)
+		return nil, fmt.Errorf("%q is not UID:GID; use two numbers, such as 1000:1000", text)
 	}
 	return &Owner{UID: int(uid), GID: int(gid)}, nil
 }

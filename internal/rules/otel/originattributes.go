@@ -35,7 +35,7 @@ func ParseResource(text string) (names []string, err error) {
 		case "identifying":
 			names = append(names, Identifying...)
 		case "", "none":
-			return nil, fmt.Errorf("parse attributes %q: %q is not an attribute name; give none, or a "+
+			return nil, fmt.Errorf("parse attributes %q: %q is not an attribute name; use none, or a "+
 				"comma-separated list such as identifying,cloud.region", text, name)
 		default:
 			names = append(names, name)

@@ -34,7 +34,7 @@ func parseRule(text string) (r rule, err error) {
 			"the fields are %s, and attribute.NAME", text, MaxBytes, validFields())
 	}
 	if !r.parseField(field) {
-		return r, fmt.Errorf("parse --ignore: %q is not a field; give one of %s, or attribute.NAME", field,
+		return r, fmt.Errorf("parse --ignore: %q is not a field; use one of %s, or attribute.NAME", field,
 			validFields())
 	}
 	r.value = value

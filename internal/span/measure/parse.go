@@ -51,7 +51,7 @@ func parseFlag(flag string) ([]Measure, error) {
 	}
 	name, rest, hasAttribute := strings.Cut(flag, "=")
 	if !hasAttribute {
-		return nil, fmt.Errorf("parse --measure %s: it is not one of %s; give a preset, or NAME=ATTRIBUTE[,unit[,label...]] "+
+		return nil, fmt.Errorf("parse --measure %s: it is not one of %s; use a preset, or NAME=ATTRIBUTE[,unit[,label...]] "+
 			"such as order.amount=order.total,EUR", flag, strings.Join(PresetNames(), ", "))
 	}
 	fields := strings.Split(rest, ",")
@@ -64,10 +64,10 @@ func parseFlag(flag string) ([]Measure, error) {
 		return nil, fmt.Errorf("parse --measure %s: %q is not the name of a metric; begin with a letter, "+
 			"and use letters, digits and _ . / -", flag, name)
 	case attribute == "" || len(attribute) > span.MaxLabel:
-		return nil, fmt.Errorf("parse --measure %s: the name of the attribute has %d bytes; give 1 to %d", flag,
+		return nil, fmt.Errorf("parse --measure %s: the name of the attribute has %d bytes; use 1 to %d", flag,
 			len(attribute), span.MaxLabel)
 	case !unitText.MatchString(unit):
-		return nil, fmt.Errorf("parse --measure %s: %q is not a unit; give up to 63 ASCII characters such as By or {token}",
+		return nil, fmt.Errorf("parse --measure %s: %q is not a unit; use up to 63 ASCII characters such as By or {token}",
 			flag, unit)
 	}
 	m := Measure{

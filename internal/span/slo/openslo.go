@@ -134,7 +134,7 @@ func (d *document) objective() (o Objective, err error) {
 		window := d.Spec.TimeWindow[0].Duration
 		days, isDays := strings.CutSuffix(window, "d")
 		if !isDays {
-			return o, fmt.Errorf("timeWindow has the duration %q; give days, such as 30d", window)
+			return o, fmt.Errorf("timeWindow has the duration %q; use days, such as 30d", window)
 		}
 		if err := o.parseWindow(days); err != nil {
 			return o, err
@@ -154,21 +154,21 @@ func (d *document) check() error {
 	isMethodSupported := spec.BudgetingMethod == "" || spec.BudgetingMethod == occurrences
 	switch {
 	case d.APIVersion != openSLOVersion:
-		return fmt.Errorf("apiVersion is %q; give %s", d.APIVersion, openSLOVersion)
+		return fmt.Errorf("apiVersion is %q; use %s", d.APIVersion, openSLOVersion)
 	case spec.IndicatorRef != "":
 		return errors.New("indicatorRef is not supported; write the indicator in the SLO")
 	case indicator.RatioMetric != nil:
-		return errors.New("ratioMetric is not supported; give a thresholdMetric")
+		return errors.New("ratioMetric is not supported; use a thresholdMetric")
 	case source != sourceType:
-		return fmt.Errorf("thresholdMetric.metricSource has the type %q; give %s", source, sourceType)
+		return fmt.Errorf("thresholdMetric.metricSource has the type %q; use %s", source, sourceType)
 	case indicator.ThresholdMetric.MetricSource.Spec == nil:
-		return errors.New("thresholdMetric.metricSource has no spec; give its labels, or spec: {} for all spans of the service")
+		return errors.New("thresholdMetric.metricSource has no spec; add its labels, or spec: {} for all spans of the service")
 	case !isMethodSupported:
-		return fmt.Errorf("budgetingMethod is %q; give %s", spec.BudgetingMethod, occurrences)
+		return fmt.Errorf("budgetingMethod is %q; use %s", spec.BudgetingMethod, occurrences)
 	case len(spec.Objectives) != 1:
-		return fmt.Errorf("there are %d objectives; give one per SLO", len(spec.Objectives))
+		return fmt.Errorf("there are %d objectives; use one per SLO", len(spec.Objectives))
 	case len(spec.TimeWindow) > 1:
-		return errors.New("there is more than one timeWindow; give one")
+		return errors.New("there is more than one timeWindow; use one")
 	case len(spec.TimeWindow) == 1 && !spec.TimeWindow[0].IsRolling:
 		return errors.New("timeWindow is not rolling; set isRolling: true")
 	}
@@ -187,18 +187,18 @@ func (o *Objective) setTarget(from *objectiveOfFile) error {
 	case from.Target != 0 && from.TargetPercent != 0:
 		return errors.New("an objective has both target and targetPercent; remove one")
 	case !o.hasTarget():
-		return errors.New("an objective has no target between 0 and 1; give one such as target: 0.999")
+		return errors.New("an objective has no target between 0 and 1; add one such as target: 0.999")
 	case from.Op == "" && !hasValue:
 		return nil // only errors count
 	case from.Op != atMost:
-		return fmt.Errorf("an objective has the op %q; give %s", from.Op, atMost)
+		return fmt.Errorf("an objective has the op %q; use %s", from.Op, atMost)
 	case !hasValue:
-		return errors.New("an objective has an op, but no value; give the threshold in seconds, such as value: 0.3")
+		return errors.New("an objective has an op, but no value; add the threshold in seconds, such as value: 0.3")
 	}
 	nanoseconds := math.Round(*from.Value * float64(time.Second))
 	isThreshold := nanoseconds >= 1 && *from.Value <= math.MaxInt32 // false for NaN
 	if !isThreshold {
-		return fmt.Errorf("an objective has the value %v; give the threshold in seconds, such as 0.3", *from.Value)
+		return fmt.Errorf("an objective has the value %v; use the threshold in seconds, such as 0.3", *from.Value)
 	}
 	o.Threshold = time.Duration(nanoseconds)
 	return nil

@@ -79,7 +79,7 @@ func NewList(objectives []Objective) (*List, error) {
 func parseObjective(text string) (o Objective, err error) {
 	name, fields, hasName := strings.Cut(text, ":")
 	if !hasName {
-		return o, fmt.Errorf("the name is missing; give NAME: FIELD, FIELD, such as %q", example)
+		return o, fmt.Errorf("the name is missing; use NAME: FIELD, FIELD, such as %q", example)
 	}
 	o.Name = strings.TrimSpace(name)
 	for field := range strings.SplitSeq(fields, ",") {
@@ -112,7 +112,7 @@ func (o *Objective) parseTarget(percentage string) (err error) {
 	}
 	o.Target, err = strconv.ParseFloat(percentage, 64)
 	if err != nil || !o.hasTarget() {
-		return fmt.Errorf("%s%% is not a target; give a percentage above 0 and up to 99.9999999%%, such as 99.9%%", percentage)
+		return fmt.Errorf("%s%% is not a target; use a percentage above 0 and up to 99.9999999%%, such as 99.9%%", percentage)
 	}
 	return nil
 }
@@ -126,7 +126,7 @@ func (o *Objective) parseWindow(days string) (err error) {
 	}
 	o.Days, err = strconv.Atoi(days)
 	if err != nil || o.Days < minDays || o.Days > maxDays {
-		return fmt.Errorf("%sd is not a window; give %dd to %dd", days, minDays, maxDays)
+		return fmt.Errorf("%sd is not a window; use %dd to %dd", days, minDays, maxDays)
 	}
 	return nil
 }
@@ -137,7 +137,7 @@ func (o *Objective) parseThreshold(text string) (err error) {
 	}
 	o.Threshold, err = time.ParseDuration(text)
 	if err != nil || o.Threshold <= 0 {
-		return fmt.Errorf("%q is not a field; give label=value, a threshold such as 300ms, a target such as 99.9%%, "+
+		return fmt.Errorf("%q is not a field; use label=value, a threshold such as 300ms, a target such as 99.9%%, "+
 			"or a window such as 30d", text)
 	}
 	return nil
@@ -149,15 +149,15 @@ func (o *Objective) addLabel(name, value string) error {
 	label := Label{name, value}
 	switch {
 	case value == "":
-		return fmt.Errorf("the value of %s is empty; give %s=value, or remove it", name, name)
+		return fmt.Errorf("the value of %s is empty; set %s=value, or remove it", name, name)
 	case name == labelKind:
 		return o.setKind(value)
 	case otherNames[name] != "":
-		return fmt.Errorf("%s is not a label of objectives; give %s=%s", name, otherNames[name], value)
+		return fmt.Errorf("%s is not a label of objectives; use %s=%s", name, otherNames[name], value)
 	case isDuplicate:
-		return fmt.Errorf("the label %s occurs twice; give it once", name)
+		return fmt.Errorf("the label %s occurs twice; use it once", name)
 	case label.isAttribute() && !attributeName.MatchString(name):
-		return fmt.Errorf("%q is not a label; give one of %s, %s, or the name of an attribute such as tenant.id",
+		return fmt.Errorf("%q is not a label; use one of %s, %s, or the name of an attribute such as tenant.id",
 			name, strings.Join(otherLabels, ", "), labelKind)
 	}
 	if name == labelService {
@@ -178,9 +178,9 @@ var otherNames = map[string]string{
 func (o *Objective) setKind(kind string) error {
 	switch {
 	case o.Kinds != nil:
-		return errors.New("the label kind occurs twice; give it once")
+		return errors.New("the label kind occurs twice; use it once")
 	case !slices.Contains(allKinds, kind):
-		return fmt.Errorf("%q is not a kind; give one of %s", kind, strings.Join(allKinds, ", "))
+		return fmt.Errorf("%q is not a kind; use one of %s", kind, strings.Join(allKinds, ", "))
 	case kind == anyKind:
 		o.Kinds = []string{}
 	default:
@@ -193,11 +193,11 @@ func (o *Objective) setKind(kind string) error {
 func (o *Objective) complete() error {
 	switch {
 	case !objectiveName.MatchString(o.Name):
-		return fmt.Errorf("%q is not a name; give up to 63 letters, digits, '.', '_' and '-'", o.Name)
+		return fmt.Errorf("%q is not a name; use up to 63 letters, digits, '.', '_' and '-'", o.Name)
 	case len(o.Labels) == 0:
-		return errors.New("it selects every span; give a label such as service=shop")
+		return errors.New("it selects every span; add a label such as service=shop")
 	case o.Target == 0:
-		return errors.New("the target is missing; give a percentage such as 99.9%")
+		return errors.New("the target is missing; add a percentage such as 99.9%")
 	}
 	if o.Days == 0 {
 		o.Days = defaultDays

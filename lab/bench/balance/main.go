@@ -44,7 +44,7 @@ func main() {
 
 func run(out io.Writer, o options) error {
 	if o.windows < 1 || o.window <= 0 || o.work < 0 || o.producers < 1 {
-		return fmt.Errorf("read flags: give a window, a number of windows and of producers above 0")
+		return fmt.Errorf("read flags: the window, and the numbers of windows and of producers, must be above 0")
 	}
 	fmt.Fprintf(out, "%s a window, %d windows a side, GOMAXPROCS %d\n", o.window, o.windows,
 		runtime.GOMAXPROCS(0))

@@ -95,7 +95,7 @@ func Start(cmd *exec.Cmd, cpus int) error {
 	}
 	err := cmd.Start()
 	if restored := unix.SchedSetaffinity(0, &before); restored != nil {
-		return errors.Join(err, fmt.Errorf("give processors back: %w", restored))
+		return errors.Join(err, fmt.Errorf("restore processors: %w", restored))
 	}
 	return err
 }

@@ -33,7 +33,7 @@ func main() {
 // run measures all contestants and prints the table.
 func run(out io.Writer, o options) error {
 	if o.rounds < 1 {
-		return fmt.Errorf("read flags: %d rounds; give at least 1", o.rounds)
+		return fmt.Errorf("read flags: %d rounds; use at least 1", o.rounds)
 	}
 	fmt.Fprintf(out, "%d slots end to end, %d publish only, %d rounds, GOMAXPROCS %d\n\n",
 		o.slots, o.fill, o.rounds, runtime.GOMAXPROCS(0))

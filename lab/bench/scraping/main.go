@@ -34,7 +34,7 @@ func main() {
 
 func run(out io.Writer, rounds int) error {
 	if rounds < 1 {
-		return fmt.Errorf("read flags: %d rounds; give at least 1", rounds)
+		return fmt.Errorf("read flags: %d rounds; use at least 1", rounds)
 	}
 	fmt.Fprintf(out, "%d series, medians of %d rounds\n\n", allSeries, rounds)
 	fmt.Fprintln(out, "| spans each | asked for | CPU ms, ours | promhttp's handler | ours, times that | "+

@@ -72,7 +72,7 @@ func run(out io.Writer, o *options) error {
 		}
 	}
 	if o.rounds < 1 || o.slow < 1 {
-		return fmt.Errorf("read -rounds and -slow: %d and %d; give at least 1", o.rounds, o.slow)
+		return fmt.Errorf("read -rounds and -slow: %d and %d; use at least 1", o.rounds, o.slow)
 	}
 	fmt.Fprintf(out, "%d rounds of %s, GOMAXPROCS %d\n\n", o.rounds, o.least, runtime.GOMAXPROCS(0))
 	costs, err := measureCosts(o)

@@ -34,7 +34,7 @@ func main() {
 
 func run(out io.Writer, rounds int) error {
 	if rounds < 1 {
-		return fmt.Errorf("read flags: %d rounds; give at least 1", rounds)
+		return fmt.Errorf("read flags: %d rounds; use at least 1", rounds)
 	}
 	fmt.Fprintf(out, "%d aggregates, one span in twenty failed, medians of %d rounds\n\n", aggregates, rounds)
 	fmt.Fprintln(out, "| durations | spans | CPU ms, ours | the agent's | times | allocations, ours | the "+

@@ -58,7 +58,7 @@ func exit(err error) {
 // run measures everything and prints the tables.
 func run(out io.Writer, o options) error {
 	if o.rounds < 1 {
-		return fmt.Errorf("read flags: %d rounds; give at least 1", o.rounds)
+		return fmt.Errorf("read flags: %d rounds; use at least 1", o.rounds)
 	}
 	var requests []*recorded.Request
 	for _, name := range o.requests {

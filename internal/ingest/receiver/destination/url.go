@@ -36,7 +36,7 @@ type URL struct {
 // Parse parses the URL of an upstream. The errors do not quote the URL, because it can contain a password.
 func (p *Protocol) Parse(text string) (URL, error) {
 	form := endpoint.Form{
-		What: p.Flag, Give: "give " + p.Examples, User: ", since the senders' headers are forwarded",
+		What: p.Flag, Hint: "use " + p.Examples, User: ", since the senders' headers are forwarded",
 		Schemes: p.Schemes, IsBase: true,
 	}
 	u, err := form.Parse(text)
@@ -49,7 +49,7 @@ func (p *Protocol) Parse(text string) (URL, error) {
 // SetCAFile makes TLS connections to the URL trust the CA certificates in a PEM file, instead of those of the system.
 func (p *Protocol) SetCAFile(u *URL, file string) error {
 	if !u.scheme.IsTLS {
-		return fmt.Errorf("check %[1]s-ca: --%[1]s is not a URL with TLS; give one, or remove --%[1]s-ca", p.Flag)
+		return fmt.Errorf("check %[1]s-ca: --%[1]s is not a URL with TLS; use one, or remove --%[1]s-ca", p.Flag)
 	}
 	authorities, err := check.Authorities(p.Flag+"-ca", file)
 	if err != nil {
@@ -105,7 +105,7 @@ func (u *URL) adviceFor(err error) string {
 	operation := failedOperation(err)
 	switch {
 	case isA[x509.UnknownAuthorityError](err):
-		return "give the certificate of its CA in --" + u.protocol.Flag + "-ca"
+		return "set --" + u.protocol.Flag + "-ca to the certificate of its CA"
 	case isA[x509.HostnameError](err):
 		return "use a host name of its certificate in --" + u.protocol.Flag
 	case isA[x509.CertificateInvalidError](err):
