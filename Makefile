@@ -62,9 +62,9 @@ dist: binaries release-tools ## build everything that a release contains into di
 publish: ## push image and chart of dist/ to REGISTRY, and everything to a release of the repository; called by a workflow
 	@VERSION=$(VERSION) REGISTRY='$(REGISTRY)' sh deploy/publish.sh
 
-licences: ## update THIRD_PARTY_LICENSES after a change of modules
+licenses: ## update THIRD_PARTY_LICENSES after a change of modules
 	@mkdir -p bin
-	cd tools && $(GO) run ./licences > ../bin/licences && mv ../bin/licences ../THIRD_PARTY_LICENSES
+	cd tools && $(GO) run ./licenses > ../bin/licenses && mv ../bin/licenses ../THIRD_PARTY_LICENSES
 
 chart-readme: ## update the table of values in the chart's README after a change of schema or values
 	cd tools && $(GO) run ./chart ../deploy/helm/spanstatsd

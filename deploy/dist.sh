@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds the content of a release in dist/: an archive for each architecture, the chart, the
-# manifests, the image, the Python and Node.js clients, the licences, the provenance of all of them, and their
+# manifests, the image, the Python and Node.js clients, the licenses, the provenance of all of them, and their
 # checksums. The same commit gives the same bytes on any machine with the same Go version: entries
 # are sorted, have no owner, and have the time of the commit. The Makefile sets VERSION, EPOCH,
 # COMMIT, REGISTRY and GO, and has built the binaries.

@@ -139,7 +139,7 @@ var traces = []struct {
 		), counted: map[uint64]uint8{1: topLevel, 2: 0},
 	},
 	{
-		vector: web("raw names", "names go as they are: the daemon normalises them",
+		vector: web("raw names", "names go as they are: the daemon normalizes them",
 			traced{
 				ID: 1, Service: "My Shop", Name: "Cart::Checkout!", Resource: "",
 				Meta: tags("span.kind", "internal"),

@@ -21,7 +21,7 @@ type totals struct {
 	decoded      atomic.Uint64 // keys that were decoded
 	uncached     atomic.Uint64 // decoded keys that did not fit in the key table
 	unnumbered   atomic.Uint64 // key definitions that did not fit in the key table
-	normalised   atomic.Uint64 // keys whose labels were normalized
+	normalized   atomic.Uint64 // keys whose labels were normalized
 
 	withoutObjective atomic.Uint64 // spans that a tracer has counted itself, so that a matching objective could not
 	objectives       objectiveTotals
@@ -157,7 +157,7 @@ type Stats struct {
 	KeysDecoded      uint64
 	KeysUncached     uint64
 	KeysUnnumbered   uint64
-	KeysNormalised   uint64
+	KeysNormalized   uint64
 }
 
 // DroppedTotal returns the sum over all drop reasons.
@@ -186,7 +186,7 @@ func (t *totals) stats() Stats {
 		KeysDecoded:      t.decoded.Load(),
 		KeysUncached:     t.uncached.Load(),
 		KeysUnnumbered:   t.unnumbered.Load(),
-		KeysNormalised:   t.normalised.Load(),
+		KeysNormalized:   t.normalized.Load(),
 	}
 }
 

@@ -153,7 +153,7 @@ func (p *Publisher) Merge(
 	notIgnored := groups[:0]
 	for _, g := range groups {
 		if p.finder.normalize(&g.Key) {
-			totals.normalised.Add(1)
+			totals.normalized.Add(1)
 		}
 		if p.shared.config.Ignore.MatchesKey(&g.Key) {
 			ignored += g.Spans

@@ -8,7 +8,7 @@
 //
 // Each publisher caches the keys of its spans (keyTable). The cache key is the bytes of the span's
 // key in the native protocol, or the fingerprint of a span from a request body. On a miss the
-// labels are read from those bytes, or made by the batch's labeller, then normalized and admitted
+// labels are read from those bytes, or made by the batch's labeler, then normalized and admitted
 // by the registry. Nothing else in the daemon caches keys.
 //
 // # A batch is admitted or dropped as a whole

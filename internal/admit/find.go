@@ -13,9 +13,9 @@ import (
 // snapshot is one span of a batch, from a message of the native protocol or from a request body
 // that a receiver has counted.
 type snapshot struct {
-	wire.Snapshot               // Key is the span's fingerprint if labeller is set
-	labeller      span.Labeller // makes the key of a span from a request body; nil for the native protocol
-	span          uint32        // number of the span in the labeller
+	wire.Snapshot              // Key is the span's fingerprint if labeler is set
+	labeler       span.Labeler // makes the key of a span from a request body; nil for the native protocol
+	span          uint32       // number of the span in the labeler
 }
 
 // finder finds the rows in which the spans of one publisher are counted. It owns the publisher's key
@@ -69,7 +69,7 @@ func (f *finder) find(cycle *aggregate.Cycle, s *snapshot) (*resolved, error) {
 	if s.Numbered {
 		index = f.keys.indexOfNumber(s.Number)
 		if index == none {
-			return f.findUnlabelled(cycle, s.Number)
+			return f.findUnlabeled(cycle, s.Number)
 		}
 	} else {
 		index = f.keys.predict(s.Key)
@@ -169,7 +169,7 @@ func (f *finder) findValue(cycle *aggregate.Cycle, s *snapshot, measure span.Mea
 
 // admitValue admits the key of a span from a request body for values of a measure.
 func (f *finder) admitValue(cycle *aggregate.Cycle, s *snapshot, measure span.Measure) admitted {
-	key := s.labeller.Label(s.span)
+	key := s.labeler.Label(s.span)
 	key.Measure = measure
 	f.normalize(key)
 	return admitted{Admission: cycle.Admit(f.originID, key)}
@@ -188,13 +188,13 @@ func mayCache(key []byte, admission *registry.Admission) bool {
 	return len(key) > 0 && !admission.ReplacedAtFirstUse
 }
 
-// findUnlabelled returns where spans are counted without labels, for a span with a number that stands for no key in the
+// findUnlabeled returns where spans are counted without labels, for a span with a number that stands for no key in the
 // key table. It returns an error if the client has not defined the number. Otherwise, there was no memory for the key.
-func (f *finder) findUnlabelled(cycle *aggregate.Cycle, number uint32) (*resolved, error) {
-	if !f.keys.isUnlabelled(number) {
+func (f *finder) findUnlabeled(cycle *aggregate.Cycle, number uint32) (*resolved, error) {
+	if !f.keys.isUnlabeled(number) {
 		return nil, fmt.Errorf("resolve key: number %d is not defined on this connection", number)
 	}
-	return f.resolveUncached(&admitted{Admission: cycle.AdmitUnlabelled(f.originID)}), nil
+	return f.resolveUncached(&admitted{Admission: cycle.AdmitUnlabeled(f.originID)}), nil
 }
 
 // admitKnown finds out where the spans of a known key are counted in the current interval, and stores the result
@@ -236,9 +236,9 @@ func (f *finder) admit(
 // decode returns the key of a span. encoded is the key in the native protocol; it is not used if the span is
 // from a request body. The result is valid until the next call.
 func (f *finder) decode(s *snapshot, encoded []byte) (*span.Key, error) {
-	isFromRequest := s.labeller != nil
+	isFromRequest := s.labeler != nil
 	if isFromRequest {
-		return s.labeller.Label(s.span), nil
+		return s.labeler.Label(s.span), nil
 	}
 	err := wire.ReadKey(&f.key, encoded)
 	return &f.key, err //nolint:wrapcheck // the decoder's error is complete
@@ -271,7 +271,7 @@ func (f *finder) define(number uint32, encoded []byte) error {
 	}
 	hasMemory := f.keys.assign(number, encoded, index, hash) || f.evictAndAssign(number, encoded)
 	if !hasMemory {
-		f.keys.markUnlabelled(number)
+		f.keys.markUnlabeled(number)
 		f.shared.totals.unnumbered.Add(1)
 	}
 	return nil
@@ -299,14 +299,14 @@ func (f *finder) evictAndAssign(number uint32, encoded []byte) bool {
 type decodedKeys struct {
 	decoded    uint64
 	uncached   uint64
-	normalised uint64
+	normalized uint64
 }
 
 // add counts a key that was decoded. wasNormalized reports whether its labels had to be normalized.
 func (d *decodedKeys) add(wasNormalized bool) {
 	d.decoded++
 	if wasNormalized {
-		d.normalised++
+		d.normalized++
 	}
 }
 
@@ -318,7 +318,7 @@ func (f *finder) countDecodedKeys() {
 	totals := &f.shared.totals
 	totals.decoded.Add(f.decodedKeys.decoded)
 	totals.uncached.Add(f.decodedKeys.uncached)
-	totals.normalised.Add(f.decodedKeys.normalised)
+	totals.normalized.Add(f.decodedKeys.normalized)
 	f.decodedKeys = decodedKeys{}
 	f.key.Clear() // so that it does not retain the message's buffer
 }

@@ -74,8 +74,8 @@ func listed(body []byte) (list *span.Batch, ok bool) {
 	if err != nil {
 		panic(err)
 	}
-	labels := &labeller{}
-	list = &span.Batch{Labeller: labels}
+	labels := &labeler{}
+	list = &span.Batch{Labeler: labels}
 	for s := (wire.Snapshot{}); walker.Next(&s); {
 		if s.Numbered {
 			return nil, false
@@ -91,14 +91,14 @@ func listed(body []byte) (list *span.Batch, ok bool) {
 	return list, walker.Err() == nil
 }
 
-// labeller makes the keys of spans from keys in the native protocol.
-type labeller struct {
+// labeler makes the keys of spans from keys in the native protocol.
+type labeler struct {
 	keys [][]byte
 	key  span.Key
 	made int // keys
 }
 
-func (l *labeller) Label(number uint32) *span.Key {
+func (l *labeler) Label(number uint32) *span.Key {
 	l.made++
 	if err := wire.ReadKey(&l.key, l.keys[number]); err != nil {
 		panic(err)

@@ -98,7 +98,7 @@ type keyTable struct {
 	measures            int        // number of measures whose values can be counted under each key
 	values              []resolved // where these values are counted: one element per known key and measure, see valueOf
 	last                uint32     // index of the last key that was found by its bytes
-	numbers             []uint32   // for each number, index into known plus one; 0 if undefined, or unlabelled
+	numbers             []uint32   // for each number, index into known plus one; 0 if undefined, or unlabeled
 	maxKeys             int        // limit on numbers, and on keys without a number
 	maxBytes            int
 	share               keyShare // memory that is charged for the known keys and the numbers
@@ -123,9 +123,9 @@ const none = -1
 // numberBytes is the size of an entry of keyTable.numbers.
 const numberBytes = 4
 
-// unlabelled is the entry in keyTable.numbers of a number whose key did not fit. Its spans are
+// unlabeled is the entry in keyTable.numbers of a number whose key did not fit. Its spans are
 // counted without labels: the client has sent the key, and is not asked to send it again.
-const unlabelled = math.MaxUint32
+const unlabeled = math.MaxUint32
 
 // find returns the index of the key with the given bytes, or none if the table has no such key. It also
 // returns the hash of the key, which add needs.
@@ -329,32 +329,32 @@ func (k *keyTable) insert(index int) {
 
 // indexOfNumber returns the index of the key that a number is assigned to, or none.
 func (k *keyTable) indexOfNumber(number uint32) int {
-	if uint64(number) >= uint64(len(k.numbers)) || k.numbers[number] == unlabelled {
+	if uint64(number) >= uint64(len(k.numbers)) || k.numbers[number] == unlabeled {
 		return none
 	}
 	return int(k.numbers[number]) - 1
 }
 
-// isUnlabelled reports whether a client has defined the number, but there was no memory for the key. It
+// isUnlabeled reports whether a client has defined the number, but there was no memory for the key. It
 // also returns true for a number beyond the end of the list if there was once no memory to extend the
 // list.
-func (k *keyTable) isUnlabelled(number uint32) bool {
+func (k *keyTable) isUnlabeled(number uint32) bool {
 	if uint64(number) >= uint64(len(k.numbers)) {
 		return k.hasUnrecordedNumber
 	}
-	return k.numbers[number] == unlabelled
+	return k.numbers[number] == unlabeled
 }
 
-// markUnlabelled records that a client defined a number for a key, but there was no memory for the key.
+// markUnlabeled records that a client defined a number for a key, but there was no memory for the key.
 // Spans with the number are counted without labels.
-func (k *keyTable) markUnlabelled(number uint32) {
+func (k *keyTable) markUnlabeled(number uint32) {
 	hasSpace := k.growNumbersTo(number)
 	if !hasSpace {
 		k.hasUnrecordedNumber = true // from now on, any number beyond the list counts as defined
 		return
 	}
 	k.releaseNumber(number)
-	k.numbers[number] = unlabelled
+	k.numbers[number] = unlabeled
 }
 
 // assign assigns a number to the key with the given bytes, and adds the key if it is not in the table yet. index
@@ -439,7 +439,7 @@ func (k *keyTable) growNumbersTo(number uint32) bool {
 	copy(grown, k.numbers)
 	if k.hasUnrecordedNumber { // the client can have defined any of the added numbers
 		for i := oldLength; i < newLength; i++ {
-			grown[i] = unlabelled
+			grown[i] = unlabeled
 		}
 	}
 	k.numbers = grown

@@ -259,12 +259,12 @@ func TestKeyTable_RedefinedKeysAgainstMap(t *testing.T) {
 }
 
 // TestKeyTable_DefinedWithoutRoom: if the list of numbers does not fit and later fits again,
-// the numbers that were defined in between are unlabelled, not undefined.
+// the numbers that were defined in between are unlabeled, not undefined.
 func TestKeyTable_DefinedWithoutRoom(t *testing.T) {
 	share := testShare(40_000)
 	other := keyShare{memory: share.memory}
 	k := newKeyTable(8192, 8<<20, share)
-	if !k.defined(3, "before") || k.isUnlabelled(100) {
+	if !k.defined(3, "before") || k.isUnlabeled(100) {
 		t.Fatal("the first number does not fit, or an undefined one counts as defined")
 	}
 	for other.charge(100, forNumberedKey) {
@@ -272,9 +272,9 @@ func TestKeyTable_DefinedWithoutRoom(t *testing.T) {
 	if k.defined(100, "meanwhile") {
 		t.Fatal("there is room")
 	}
-	k.markUnlabelled(100)
+	k.markUnlabeled(100)
 	other.shrink(0)
-	if !k.defined(200, "afterwards") || !k.isUnlabelled(100) || k.indexOfNumber(100) != none {
+	if !k.defined(200, "afterwards") || !k.isUnlabeled(100) || k.indexOfNumber(100) != none {
 		t.Error("a number that was defined is not, or there is no room")
 	}
 	for number, want := range map[uint32]string{3: "before", 200: "afterwards"} {
@@ -282,7 +282,7 @@ func TestKeyTable_DefinedWithoutRoom(t *testing.T) {
 			t.Errorf("number %d does not stand for the key of %s", number, want)
 		}
 	}
-	if !k.defined(100, "again") || k.isUnlabelled(100) {
+	if !k.defined(100, "again") || k.isUnlabeled(100) {
 		t.Error("a number without a name gets none when it is defined again")
 	}
 }

@@ -432,10 +432,10 @@ func (src *source) next(s *snapshot) bool {
 	record := &src.batch.Snapshots[src.nextIndex]
 	src.nextIndex++
 	s.Snapshot = wire.Snapshot{
-		Key:      src.batch.FingerprintOf(record), // identifies the key; only the labeller can make the key itself
+		Key:      src.batch.FingerprintOf(record), // identifies the key; only the labeler can make the key itself
 		Duration: record.Duration, End: record.End, Flags: record.Flags, Weight: record.Weight,
 	}
-	s.labeller, s.span = src.batch.Labeller, record.Span
+	s.labeler, s.span = src.batch.Labeler, record.Span
 	return true
 }
 

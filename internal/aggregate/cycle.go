@@ -63,9 +63,9 @@ func (c *Cycle) Admit(origin registry.OriginID, key *span.Key) registry.Admissio
 	return admission
 }
 
-// AdmitUnlabelled returns the ID of the row for spans of an origin that are counted without labels.
-func (c *Cycle) AdmitUnlabelled(origin registry.OriginID) registry.Admission {
-	admission := c.registry.AdmitUnlabelled(origin)
+// AdmitUnlabeled returns the ID of the row for spans of an origin that are counted without labels.
+func (c *Cycle) AdmitUnlabeled(origin registry.OriginID) registry.Admission {
+	admission := c.registry.AdmitUnlabeled(origin)
 	c.setKeyCount(int(admission.ID) + 1)
 	return admission
 }

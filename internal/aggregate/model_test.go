@@ -285,7 +285,7 @@ func runModel(t *testing.T, rnd *rand.Rand, met *[span.WholeKey + 1]int) {
 		}
 		origin := origins[rnd.IntN(len(origins))]
 		if rnd.IntN(3) > 0 {
-			origin = origins[0] // the others are its quiet neighbours
+			origin = origins[0] // the others are its quiet neighbors
 		}
 		key := randomKey(rnd)
 		s := Slot{

@@ -122,7 +122,7 @@ func TestPause_GrowsWithinBounds(t *testing.T) {
 	})
 }
 
-func TestRetryAfter_IsHonoured(t *testing.T) {
+func TestRetryAfter_IsHonored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent := &scripted{answer: always(Attempt{
 			Outcome: OutcomeNotYet, Err: errDown,

@@ -101,7 +101,7 @@ func TestResource_IsCut(t *testing.T) {
 	c.send(spans(1, key(strings.Repeat("r", 300)+"other")))
 	c.settle()
 	h.stop()
-	if n := h.rows[strings.Repeat("r", 300)]; n != 2 || h.Stats().KeysNormalised != 2 {
+	if n := h.rows[strings.Repeat("r", 300)]; n != 2 || h.Stats().KeysNormalized != 2 {
 		t.Errorf("counted %v", h.rows)
 	}
 }
@@ -185,7 +185,7 @@ func TestKeys_NormalizedAndCounted(t *testing.T) {
 	if keys := h.aggregator.Stats().Aggregates; keys != 1 {
 		t.Errorf("%d aggregates for four spellings of one service", keys)
 	}
-	if n := h.Stats().KeysNormalised; n != 3 {
-		t.Errorf("%d keys normalised, want 3", n)
+	if n := h.Stats().KeysNormalized; n != 3 {
+		t.Errorf("%d keys normalized, want 3", n)
 	}
 }

@@ -31,9 +31,9 @@ func (h *harness) oneOf(origin span.Origin, resources ...string) {
 func TestOrigins_OverLimitShareOne(t *testing.T) {
 	h := newHarness(t, func(_ *configs, a *aggregate.Config) { a.MaxOrigins = 3 })
 	h.run(h.strangers)
-	neighbour := span.Origin{Service: "cart", ContainerID: "quiet"}
-	h.oneOf(neighbour, "r")
-	want := map[span.Origin]uint64{neighbour: 2}
+	neighbor := span.Origin{Service: "cart", ContainerID: "quiet"}
+	h.oneOf(neighbor, "r")
+	want := map[span.Origin]uint64{neighbor: 2}
 	for i := range 50 {
 		flood := span.Origin{Service: "shop", Env: "prod", ContainerID: fmt.Sprint(i)}
 		h.oneOf(flood, "r", "s")
@@ -41,7 +41,7 @@ func TestOrigins_OverLimitShareOne(t *testing.T) {
 			want[flood] = 2
 		}
 	}
-	h.oneOf(neighbour, "r")
+	h.oneOf(neighbor, "r")
 	h.stop()
 	want[span.Origin{Service: "shop", Env: "prod"}] = 2 * 48
 	stats := h.Stats()

@@ -342,7 +342,7 @@ func finalID(id, firstNewID labelID) labelID {
 // keyHash returns a hash of the current key that is the same in every interval. It is made of the
 // hashes of the labels, because their IDs differ between intervals.
 func (a *admitter) keyHash() uint64 {
-	hash := mix(a.unlabelledHash(), a.labelHash(a.encodedKey.status()))
+	hash := mix(a.unlabeledHash(), a.labelHash(a.encodedKey.status()))
 	for _, id := range a.encodedKey.texts() {
 		hash = mix(hash, a.labelHash(id))
 	}
@@ -365,7 +365,7 @@ func (a *admitter) maskedKeyHash() uint64 { return a.hashWithTexts(a.maskedTexts
 // hashWithTexts returns the hash of the current key with other texts, given the hashes of its status and of its
 // texts. Its tags are those that the client sent.
 func (a *admitter) hashWithTexts(texts []uint64) uint64 {
-	hash := a.unlabelledHash()
+	hash := a.unlabeledHash()
 	for _, text := range texts {
 		hash = mix(hash, text)
 	}
@@ -376,8 +376,8 @@ func (a *admitter) hashWithTexts(texts []uint64) uint64 {
 	return mix(hash, uint64(tags))
 }
 
-// unlabelledHash returns a hash of the fields of the current key that have no label IDs.
-func (a *admitter) unlabelledHash() uint64 { return a.origin.hash ^ uint64(a.encodedKey.enums()) }
+// unlabeledHash returns a hash of the fields of the current key that have no label IDs.
+func (a *admitter) unlabeledHash() uint64 { return a.origin.hash ^ uint64(a.encodedKey.enums()) }
 
 // tagsHash is a hash of a set of tags that does not depend on their order, because it is a sum.
 type tagsHash uint64

@@ -97,8 +97,8 @@ func (c *Config) originBytes() int {
 // keys, and keys without labels. For each origin, and for the origin that all others share, these are one for spans and
 // one for each measure.
 func (c *Config) MaxKeys() int {
-	unlabelledKeys := (c.MaxOrigins + 1) * (1 + c.Measures)
-	return c.MaxAggregates + c.reserve().rows + unlabelledKeys
+	unlabeledKeys := (c.MaxOrigins + 1) * (1 + c.Measures)
+	return c.MaxAggregates + c.reserve().rows + unlabeledKeys
 }
 
 // Bytes returns the maximum memory for the keys of two intervals, of which one is exported while the other is

@@ -234,8 +234,8 @@ func (t *tables) budgetOf(l *labelValue) *budget {
 func (t *tables) addKeptKeys() {
 	for i := range t.rows.byID {
 		row := &t.rows.byID[i]
-		isUnlabelled := row.encoded == nil
-		if !isUnlabelled && !t.hasLostLabel(row.encoded) {
+		isUnlabeled := row.encoded == nil
+		if !isUnlabeled && !t.hasLostLabel(row.encoded) {
 			t.overflows.keys.Add(row.hash)
 		}
 	}

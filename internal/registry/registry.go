@@ -143,9 +143,9 @@ func (r *Registry) admit(origin OriginID, key *span.Key, spans uint64, isCounted
 	return admission
 }
 
-// AdmitUnlabelled returns the ID under which spans of an origin are counted without labels, because
+// AdmitUnlabeled returns the ID under which spans of an origin are counted without labels, because
 // their keys are unknown. Spans whose keys got no row of their own have the same ID.
-func (r *Registry) AdmitUnlabelled(origin OriginID) Admission {
+func (r *Registry) AdmitUnlabeled(origin OriginID) Admission {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.tables.overflowRow(origin, 0)
@@ -161,9 +161,9 @@ func (t *tables) overflowRow(id OriginID, measure span.Measure) Admission {
 	}
 	key := keyWithoutLabels
 	key.Measure = measure
-	unlabelledRow := row{} // it has no encoded key, because rowTable.find need not find it
+	unlabeledRow := row{} // it has no encoded key, because rowTable.find need not find it
 	admission := Admission{
-		ID:        t.rows.appendRow(unlabelledRow, KeyEntry{Origin: id, Key: key}),
+		ID:        t.rows.appendRow(unlabeledRow, KeyEntry{Origin: id, Key: key}),
 		Hash:      uint32(t.origins.byID[id].hash),
 		Collapsed: setOf(span.WholeKey),
 	}

@@ -35,7 +35,7 @@ type rowTable struct {
 }
 
 type row struct {
-	encoded encodedKey // nil for an unlabelled row
+	encoded encodedKey // nil for an unlabeled row
 	hash    uint64     // hash of the key, the same in every interval
 	history
 }

@@ -29,7 +29,7 @@ func TestLayout(t *testing.T) {
 		}
 	}
 	if offsets[0].start < apart || unsafe.Sizeof(s)-offsets[len(offsets)-1].end < line {
-		t.Error("a neighbour in memory shares a line")
+		t.Error("a neighbor in memory shares a line")
 	}
 	for _, slots := range []int{1, 2, 64} {
 		r, err := New[[14]uint64](slots)

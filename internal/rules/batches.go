@@ -25,7 +25,7 @@ const ValueBytes = int(unsafe.Sizeof(span.Value{}))
 type Batches struct {
 	all          []batch // the elements up to the capacity keep memory of earlier bodies for reuse
 	fingerprints []byte  // fingerprints of all snapshots, concatenated
-	labeller     span.Labeller
+	labeler      span.Labeler
 }
 
 // BatchID identifies a batch by the process that sent its spans and by their service.
@@ -41,9 +41,9 @@ type batch struct {
 	service []byte // copy of id.Service, because the caller may reuse the memory of its string
 }
 
-// Reset removes all batches, but keeps their memory for those of the next request body. labeller returns the labels
+// Reset removes all batches, but keeps their memory for those of the next request body. labeler returns the labels
 // under which the spans of that body are counted.
-func (b *Batches) Reset(labeller span.Labeller) {
+func (b *Batches) Reset(labeler span.Labeler) {
 	for i := range b.all {
 		batch := &b.all[i]
 		batch.Batch = span.Batch{Snapshots: batch.Snapshots, Values: batch.Values} // keeps only their memory
@@ -51,7 +51,7 @@ func (b *Batches) Reset(labeller span.Labeller) {
 	}
 	b.all = b.all[:0]
 	b.fingerprints = b.fingerprints[:0]
-	b.labeller = labeller
+	b.labeler = labeler
 }
 
 // FindOrAdd returns the number of the batch with the given ID, and adds an empty batch if there is none.
@@ -118,7 +118,7 @@ func (b *Batches) All(yield func(BatchID, *span.Batch) bool) {
 	for i := range b.all {
 		batch := &b.all[i]
 		batch.Fingerprints = b.fingerprints // complete only now, because appending moves them
-		batch.Labeller = b.labeller
+		batch.Labeler = b.labeler
 		if !yield(batch.id, &batch.Batch) {
 			return
 		}

@@ -7,8 +7,8 @@
 //
 // Most spans resemble an earlier one. So counting a span only makes a Fingerprint: a copy of the
 // parts of the span that its key is made of. internal/admit has the only key cache, one per
-// publisher, and looks keys up by fingerprint. On a miss, it asks the batch's labeller for the key
-// of the span. A labeller is a counter that still has the decoded body.
+// publisher, and looks keys up by fingerprint. On a miss, it asks the batch's labeler for the key
+// of the span. A labeler is a counter that still has the decoded body.
 //
 // So a batch must be published before its counter is used again, and making a key must not fail.
 // Everything that can fail about a key, such as a tag that only the agent can read, fails when its

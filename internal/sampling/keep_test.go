@@ -107,7 +107,7 @@ func TestSelect_ByRandomness(t *testing.T) {
 			tally(1, 1),
 			tally(1, 1),
 		},
-		"a higher threshold is honoured, a lower one raised": {
+		"a higher threshold is honored, a lower one raised": {
 			sampling.Policy{Share: 0.5},
 			[]otlptest.Span{
 				{Trace: low, State: "ot=th:c", Name: "a"},

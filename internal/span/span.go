@@ -116,7 +116,7 @@ type Batch struct {
 	Snapshots    []Snapshot
 	Values       []Value // in the order of their snapshots
 	Fingerprints []byte  // of all snapshots
-	Labeller     Labeller
+	Labeler      Labeler
 }
 
 // Snapshot is one finished span of a batch.
@@ -125,7 +125,7 @@ type Snapshot struct {
 	Duration                    uint64  // nanoseconds
 	End                         int64   // nanoseconds since the Unix epoch
 	Weight                      float64 // number of spans that this span represents, if it was sampled
-	Span                        uint32  // argument of Batch.Labeller.Label
+	Span                        uint32  // argument of Batch.Labeler.Label
 	Flags                       Flags
 }
 
@@ -145,8 +145,8 @@ func (b *Batch) FingerprintOf(s *Snapshot) []byte {
 	return b.Fingerprints[s.Fingerprint:s.FingerprintEnd:s.FingerprintEnd]
 }
 
-// Labeller makes the keys of the spans of one body.
-type Labeller interface {
+// Labeler makes the keys of the spans of one body.
+type Labeler interface {
 	// Label returns the key of a span that is not ignored. It is not normalized, may be changed, and is valid
 	// until the next call.
 	Label(span uint32) *Key

@@ -122,7 +122,7 @@ var daemonMetrics = []metric{
 	counter("key_definitions_rejected_total", "Definitions of numbered keys that exceeded a limit; spans with these keys are counted without labels.",
 		func(s *scrape) uint64 { return s.admit.KeysUnnumbered }),
 	counter("keys_normalized_total", "Keys with a label that was cut or rewritten.",
-		func(s *scrape) uint64 { return s.admit.KeysNormalised }),
+		func(s *scrape) uint64 { return s.admit.KeysNormalized }),
 	counter("reads_throttled_total", "Reads delayed to limit the byte rate of a connection.",
 		func(s *scrape) uint64 { return s.ingest.ReadsThrottled }),
 	counter("large_frames_waited_total", "Frames over 64 KiB that waited for memory.",

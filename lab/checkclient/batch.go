@@ -135,7 +135,7 @@ func (s *session) noteSuspicious(part *entry, snapshot *wire.Snapshot, message [
 	r.Array()
 	r.Skip() // key
 	if duration, isNegative := r.Integer(); isNegative {
-		s.note(part, noteNormalised, "a duration of %d becomes 0: is the clock monotonic?", int64(duration))
+		s.note(part, noteNormalized, "a duration of %d becomes 0: is the clock monotonic?", int64(duration))
 	}
 	if snapshot.Duration > uint64(longest) {
 		s.note(part, noteAdvice, "spans last longer than a week: a duration is nanoseconds from a span's "+

@@ -15,7 +15,7 @@ func (s *session) end() (well bool) {
 		"well", well, "messages", t.messages, "bytes", t.bytes, "batches", t.batches, "spans", t.spans,
 		"by_number", t.numbered, "whole_again", t.repeated, "definitions", t.definitions,
 		"defined_again", t.redefinitions,
-		"late", t.late, "early", t.early, "normalised", t.notes[noteNormalised],
+		"late", t.late, "early", t.early, "normalized", t.notes[noteNormalized],
 		"dropped_batches", t.notes[noteDropped],
 	}, notes: unfulfilled.notes}}
 	advise := func(format string, args ...any) {

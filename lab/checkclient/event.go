@@ -35,7 +35,7 @@ const (
 	noteMalformed  = "malformed"
 	noteDropped    = "dropped"
 	noteKept       = "kept"
-	noteNormalised = "normalised"
+	noteNormalized = "normalized"
 	noteAdvice     = "advice"
 )
 

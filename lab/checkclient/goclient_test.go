@@ -50,14 +50,14 @@ func TestGoClient_PassesCheck(t *testing.T) {
 	if err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
-	for _, kind := range []string{noteMalformed, noteDropped, noteNormalised, noteAdvice} {
+	for _, kind := range []string{noteMalformed, noteDropped, noteNormalized, noteAdvice} {
 		if strings.Contains(out, kind+": ") {
 			t.Errorf("there is something %s:\n%s", kind, out)
 		}
 	}
 	for _, want := range []string{
 		"#1 hello ", `service "shop"`, `#1 answer    type "welcome"`, "#1 define",
-		"#1 spans", "#1 flush", `type "flush"`, "well true", "spans 2000", "normalised 0",
+		"#1 spans", "#1 flush", `type "flush"`, "well true", "spans 2000", "normalized 0",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not in:\n%s", want, out)

@@ -54,7 +54,7 @@ func (s *session) readKey(dst *entry, raw []byte) error {
 // readTags reports a list of tags. The daemon keeps the first kept of them.
 func (s *session) readTags(dst *entry, l span.Label, tags []string, kept int) {
 	if kept < len(tags) {
-		s.note(dst, noteNormalised, "of %d %ss the first %d are kept", len(tags), l, kept)
+		s.note(dst, noteNormalized, "of %d %ss the first %d are kept", len(tags), l, kept)
 		tags = tags[:kept]
 	}
 	list := make([]string, len(tags))
@@ -101,10 +101,10 @@ const baseService = "_dd.base_service"
 // change notes that a label is normalized to another text, or exceeds the budget of its scope.
 func (s *session) change(dst *entry, l span.Label, scope, before, after string) {
 	if before != after {
-		s.note(dst, noteNormalised, "%s %q becomes %q", l, head(before), head(after))
+		s.note(dst, noteNormalized, "%s %q becomes %q", l, head(before), head(after))
 	}
 	if after != "" && s.keys.exceeds(scope, after, l.Budget()) {
-		s.note(dst, noteNormalised, "%q has more than %d distinct values: what an interval meets beyond so "+
+		s.note(dst, noteNormalized, "%q has more than %d distinct values: what an interval meets beyond so "+
 			"many becomes %q", scope, l.Budget(), span.Blocked)
 	}
 }

@@ -118,7 +118,7 @@ func (s *session) hello(hello *wire.Hello, message []byte) {
 			from.add(name, head(value))
 		}
 		if value != before[name] {
-			s.note(from, noteNormalised, "origin %s %q becomes %q", name, head(before[name]), head(value))
+			s.note(from, noteNormalized, "origin %s %q becomes %q", name, head(before[name]), head(value))
 		}
 	}
 	if least := len(wire.AppendHello(nil, hello)) - wire.HeaderLen; least < len(message) {

@@ -186,7 +186,7 @@ var wrongClients = []struct {
 			hello(),
 			framed(0x92, 5, 0x91, 0x94, 0xc4, 4, 0x93, 0xa0, 0xa0, 0xa0, 0xd1, 0xfc, 0x18, 2, 0),
 		},
-		want: []string{"normalised: a duration of -1000 becomes 0"},
+		want: []string{"normalized: a duration of -1000 becomes 0"},
 	},
 	{
 		name: "an end as the duration", well: true,
@@ -271,20 +271,20 @@ var wrongClients = []struct {
 	{
 		name: "an origin that is too long", well: true,
 		frames: [][]byte{helloOf(wire.Hello{Version: 1, Origin: span.Origin{Env: strings.Repeat("e", 300)}})},
-		want:   []string{`normalised: origin env "eee`, "(300 bytes)", "(200 bytes)"},
+		want:   []string{`normalized: origin env "eee`, "(300 bytes)", "(200 bytes)"},
 	},
 	{name: "a service in capitals", well: true, frames: [][]byte{hello(), batch(keyWith(func(k *span.Key) {
 		k.Service = "My Shop!"
-	}))}, want: []string{`normalised: service "My Shop!" becomes "my_shop"`}},
+	}))}, want: []string{`normalized: service "My Shop!" becomes "my_shop"`}},
 	{name: "no service", well: true, frames: [][]byte{hello(), batch(keyWith(func(k *span.Key) {
 		k.Service = ""
-	}))}, want: []string{`normalised: service "" becomes "unnamed-python-service"`}},
+	}))}, want: []string{`normalized: service "" becomes "unnamed-python-service"`}},
 	{name: "no resource", well: true, frames: [][]byte{hello(), define(0, keyWith(func(k *span.Key) {
 		k.Resource = ""
-	}))}, want: []string{`normalised: resource "" becomes "op"`}},
+	}))}, want: []string{`normalized: resource "" becomes "op"`}},
 	{name: "text that is no UTF-8", well: true, frames: [][]byte{hello(), batch(keyWith(func(k *span.Key) {
 		k.Type = "a\xffb"
-	}))}, want: []string{`normalised: type "a\xffb" becomes "a�b"`}},
+	}))}, want: []string{`normalized: type "a\xffb" becomes "a�b"`}},
 	{
 		name: "a resource that is too long", well: true,
 		frames: [][]byte{hello(), batch(keyWith(func(k *span.Key) {
@@ -299,7 +299,7 @@ var wrongClients = []struct {
 	}))}, want: []string{`advice: peer_tags are not in the order of their bytes, as "out.host:db" before "db.name:orders"`}},
 	{
 		name: "a label over its budget", well: true, frames: [][]byte{hello(), distinct(33)},
-		want: []string{`normalised: "type" has more than 32 distinct values`, span.Blocked},
+		want: []string{`normalized: "type" has more than 32 distinct values`, span.Blocked},
 	},
 	{
 		name: "a key in another form", well: true,

@@ -102,7 +102,7 @@ func TestFlood_ShapesNeedNormalization(t *testing.T) {
 			}
 		}
 		if normalized[shape] != (changed > len(keys)/20) {
-			t.Errorf("%s: normalising changes %d of %d keys", shape, changed, len(keys))
+			t.Errorf("%s: normalizing changes %d of %d keys", shape, changed, len(keys))
 		}
 	}
 	for shape, tags := range map[string]int{"tags": 16, "many-tags": 256} {

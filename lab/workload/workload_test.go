@@ -49,7 +49,7 @@ func take(t *testing.T, name string, spans int) *sample {
 		spans -= len(batch)
 	}
 	if s.endsWrong+s.keysWrong+s.unknownFlags+s.notNormal != 0 {
-		t.Errorf("%s: %d wrong ends, %d keys that are not those of their index, %d unknown flags, %d keys that normalising changes",
+		t.Errorf("%s: %d wrong ends, %d keys that are not those of their index, %d unknown flags, %d keys that normalizing changes",
 			name, s.endsWrong, s.keysWrong, s.unknownFlags, s.notNormal)
 	}
 	return s

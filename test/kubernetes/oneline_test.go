@@ -27,7 +27,7 @@ import (
 const documented = "your-registry.example"
 
 // TestInstallPage_TwoCommands runs the Kubernetes commands of the README: the released chart is pushed to a
-// registry and installed from there, and a namespace is labelled. A pod created in it must contain the
+// registry and installed from there, and a namespace is labeled. A pod created in it must contain the
 // daemon with the image of that registry. After the release is uninstalled, pods must be unmodified
 // again.
 func TestInstallPage_TwoCommands(t *testing.T) {

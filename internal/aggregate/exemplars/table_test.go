@@ -114,7 +114,7 @@ func TestOffer_WhileSealing(t *testing.T) {
 	table := exemplars.New(24)
 	var running sync.WaitGroup
 	stop := make(chan struct{})
-	labelled := func(key uint32, isError bool) uint64 {
+	labeled := func(key uint32, isError bool) uint64 {
 		if isError {
 			return uint64(key) | 1<<32
 		}
@@ -133,7 +133,7 @@ func TestOffer_WhileSealing(t *testing.T) {
 				for range 8 {
 					s := series{open, uint32(rnd.IntN(keys)), rnd.IntN(2) == 0}
 					one := spanOf(s, 1, rnd.Uint64N(1000))
-					one.TraceHigh, one.TraceLow, one.End = open, labelled(s.key, s.isError), int64(one.Duration)
+					one.TraceHigh, one.TraceLow, one.End = open, labeled(s.key, s.isError), int64(one.Duration)
 					offer(table, one)
 				}
 				guard.RUnlock()
@@ -154,7 +154,7 @@ func TestOffer_WhileSealing(t *testing.T) {
 					continue
 				}
 				found++
-				if e.TraceHigh != number || e.TraceLow != labelled(key, isError) ||
+				if e.TraceHigh != number || e.TraceLow != labeled(key, isError) ||
 					e.Duration != uint64(e.End) {
 					t.Errorf("key %d of cycle %d has %+v", key, number, e)
 				}

@@ -222,7 +222,7 @@ func TestBuckets_AddUp(t *testing.T) {
 				for range rnd.IntN(100) {
 					ns := draw(rnd)
 					if seed%3 == 0 {
-						ns = uint64(1000+10*rnd.IntN(20))<<narrow/100 + uint64(rnd.IntN(2)) // neighbours
+						ns = uint64(1000+10*rnd.IntN(20))<<narrow/100 + uint64(rnd.IntN(2)) // neighbors
 					}
 					store.Add(&arena, ns)
 				}

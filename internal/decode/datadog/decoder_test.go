@@ -89,7 +89,7 @@ func shown(t *spantable.Table) string {
 	return b.String()
 }
 
-// TestSpan_EachFormat decodes a span with all fields, labelled tags, and tags that describe
+// TestSpan_EachFormat decodes a span with all fields, labeled tags, and tags that describe
 // its trace and its process.
 func TestSpan_EachFormat(t *testing.T) {
 	const start = uint64(1e18)

@@ -23,7 +23,7 @@
 //
 // # Limits
 //
-// Spans, labelled attributes, resources and scopes are limited in proportion to the length of the
+// Spans, labeled attributes, resources and scopes are limited in proportion to the length of the
 // request, and absolutely. Bytes returns the maximum memory of a Request.
 package otlp
 

@@ -336,7 +336,7 @@ func TestTranslator_FollowsPeerTags(t *testing.T) {
 		var all []byte
 		for _, batch := range r.Batches {
 			for i := range batch.Snapshots {
-				all = wire.AppendKey(all, batch.Labeller.Label(batch.Snapshots[i].Span))
+				all = wire.AppendKey(all, batch.Labeler.Label(batch.Snapshots[i].Span))
 			}
 		}
 		return string(all)

@@ -19,7 +19,7 @@ type Counter struct {
 	// Now returns the current time. It is called only for spans without a valid start.
 	Now func() time.Time
 
-	labeller
+	labeler
 	decoder decode.Decoder
 	decoded spantable.Table
 	// Links of the spans of the current trace to their parents, and an index of the spans by ID.
@@ -451,7 +451,7 @@ func flagsOf(s *spantable.Span, isTopLevel, isIgnored bool) (flags span.Flags) {
 
 // Label returns the key of a span of the last body, the label set under which it is counted. index is
 // the index of the span in the table. The key is valid until the next call. Label implements
-// span.Labeller.
+// span.Labeler.
 func (c *Counter) Label(index uint32) *span.Key {
 	s := &c.table.Spans[index]
 	c.scratch = c.scratch[:0]

@@ -258,7 +258,7 @@ func countedBy(t testing.TB, c *datadog.Counter) (all []counted) {
 			one := counted{*s, base, ""}
 			fingerprint := string(batch.FingerprintOf(s))
 			if s.Flags&span.Ignored == 0 {
-				one.key = string(wire.AppendKey(nil, batch.Labeller.Label(s.Span)))
+				one.key = string(wire.AppendKey(nil, batch.Labeler.Label(s.Span)))
 			} else if fingerprint != "" {
 				t.Errorf("an ignored span has the fingerprint %q", fingerprint)
 			}

@@ -12,7 +12,7 @@ type rulebook struct {
 	lang      string // language in the headers of trace requests; "" for the agent's rules
 	statsLang string // language in the tracer's statistics, if it differs from lang
 	counting
-	labelling
+	labeling
 	peers  peerRules
 	status statusRules
 }
@@ -26,8 +26,8 @@ type counting struct {
 	isSynthetic            func(origin string) bool // reports whether an origin is a synthetic test
 }
 
-// labelling defines the labels of counted spans.
-type labelling struct {
+// labeling defines the labels of counted spans.
+type labeling struct {
 	followsAgent          bool    // the agent's rules: labels are read after the normalization in its receiver
 	ignoresKindCase       bool    // span kinds may be in upper case
 	omitsTraceRoot        bool    // keys do not show whether a span is the root of its trace
@@ -100,21 +100,21 @@ var rulebooks = [rulebookCount]rulebook{
 		counting: counting{
 			countableKinds: everyKind, honorsIgnoredResources: true, usesSampleRate: true, isSynthetic: agent.Synthetics,
 		},
-		labelling: labelling{followsAgent: true},
-		peers:     peerRules{kindsWithAllTags: peerKinds, kindsWithBaseTag: internal},
-		status:    statusRules{grpc: grpcLabels, readsOTelTag: true},
+		labeling: labeling{followsAgent: true},
+		peers:    peerRules{kindsWithAllTags: peerKinds, kindsWithBaseTag: internal},
+		status:   statusRules{grpc: grpcLabels, readsOTelTag: true},
 	},
 	goRules: {
-		lang:      "go",
-		counting:  counting{countableKinds: everyKind, honorsIgnoredResources: true, isSynthetic: agent.Synthetics},
-		labelling: labelling{ignoresKindCase: true, endpoints: []label{labelHTTPEndpoint}, maxAdditional: 6},
-		peers:     peerRules{kindsWithAllTags: peerKinds, kindsWithBaseTag: internal | unknown, ignoresNumbers: true},
-		status:    statusRules{grpc: grpcLabels, readsOTelTag: true},
+		lang:     "go",
+		counting: counting{countableKinds: everyKind, honorsIgnoredResources: true, isSynthetic: agent.Synthetics},
+		labeling: labeling{ignoresKindCase: true, endpoints: []label{labelHTTPEndpoint}, maxAdditional: 6},
+		peers:    peerRules{kindsWithAllTags: peerKinds, kindsWithBaseTag: internal | unknown, ignoresNumbers: true},
+		status:   statusRules{grpc: grpcLabels, readsOTelTag: true},
 	},
 	pythonRules: {
 		lang:     "python",
 		counting: counting{countableKinds: everyKind, honorsIgnoredResources: true, isSynthetic: agent.Synthetics},
-		labelling: labelling{
+		labeling: labeling{
 			ignoresKindCase: true, endpoints: []label{labelHTTPEndpoint, labelHTTPRoute}, acceptsEmptyEndpoint: true,
 			maxAdditional: 4, sortsTags: true,
 		},
@@ -126,7 +126,7 @@ var rulebooks = [rulebookCount]rulebook{
 	nodeRules: {
 		lang: "nodejs", statsLang: "javascript",
 		counting: counting{isSynthetic: isSyntheticsOnly},
-		labelling: labelling{
+		labeling: labeling{
 			omitsTraceRoot: true, omitsMainService: true, endpoints: []label{labelHTTPRoute, labelHTTPEndpoint},
 		},
 		status: statusRules{
@@ -137,7 +137,7 @@ var rulebooks = [rulebookCount]rulebook{
 	javaRules: {
 		lang:     "java",
 		counting: counting{countableKinds: everyKind, ignoresZeroDuration: true, isSynthetic: isSyntheticsOnly},
-		labelling: labelling{
+		labeling: labeling{
 			endpoints: []label{labelHTTPEndpoint}, needsRenamedResources: true, maxAdditional: 4, sortsTags: true,
 		},
 		peers: peerRules{

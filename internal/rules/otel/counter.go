@@ -236,7 +236,7 @@ func (c *Counter) ReadSpan(body []byte, service string, policy *Policy) (fingerp
 
 // Label returns the key of a span of the last body, the label set under which it is counted. index is
 // the index of the span in the body. The key is valid until the next call. Label implements
-// span.Labeller.
+// span.Labeler.
 func (c *Counter) Label(index uint32) *span.Key {
 	r := &c.keys.request
 	res := &c.resources[r.Extras[index].Resource]

@@ -36,7 +36,7 @@ func countedOf(t testing.TB, c *otel.Counter, body []byte, policy *otel.Policy) 
 				fingerprint: string(batch.FingerprintOf(&batch.Snapshots[i])),
 			}
 			if s.Flags&span.Ignored == 0 {
-				s.bytes = wire.AppendKey(nil, batch.Labeller.Label(s.Span))
+				s.bytes = wire.AppendKey(nil, batch.Labeler.Label(s.Span))
 				if err := wire.ReadKey(&s.key, s.bytes); err != nil {
 					t.Fatal(err)
 				}

@@ -8,7 +8,7 @@ import { owner } from "./partitions.js";
 import { bytes, clock, count, latency, percent, rate, span } from "./format.js";
 
 /** Sets the text of a cell to a label from a client, or to otherwise for an empty label. */
-function labelled(td, text, otherwise = "–") {
+function labeled(td, text, otherwise = "–") {
   const bdi = td.firstElementChild || td.appendChild(make("bdi"));
   write(bdi, text || otherwise);
 }
@@ -38,11 +38,11 @@ export function drawOverflow({ overflow }) {
   rows(byId("overflow-rows"), labels,
     () => [cell("", "head first"), cell("Label", "mono"), cell("Budget", "n"), cell("Wanted", "n"), cell("Collapsed", "wide")],
     (l, cells, i) => {
-      labelled(cells[0], l.service);
-      labelled(cells[1], l.label);
+      labeled(cells[0], l.service);
+      labeled(cells[1], l.label);
       figure(cells[2], `overflow.labels.${i}.budget`, count(l.budget));
       figure(cells[3], `overflow.labels.${i}.wanted`, count(l.wanted));
-      labelled(cells[4], l.collapsed.map(({ value }) => value).join(", "));
+      labeled(cells[4], l.collapsed.map(({ value }) => value).join(", "));
     });
 }
 
@@ -91,7 +91,7 @@ export function drawDestinations(status) {
     },
     (d, cells, i) => {
       if (i >= all.length) return drawUpstream(d, cells);
-      labelled(cells[0], d.name);
+      labeled(cells[0], d.name);
       set(cells[0], { title: d.url });
       const [text, well] = destinationState(status, d);
       write(cells[1], text);
@@ -112,7 +112,7 @@ export function drawDestinations(status) {
 
 /** Draws the row of a receiver's upstream, with the results of the forwarded requests. */
 function drawUpstream({ data, forward, forwarded }, cells) {
-  labelled(cells[0], `${data} upstream`);
+  labeled(cells[0], `${data} upstream`);
   set(cells[0], { title: forward.url });
   const [text, well] = upstreamState(forward);
   write(cells[1], text);
@@ -235,7 +235,7 @@ export function drawOrigins(status) {
   rows(byId("origin-rows"), b.origins,
     () => [cell("", "head first"), cell("Environment"), cell("Version"), cell("Language"), cell("Host"), cell("Spans", "n"), cell("Aggregates", "n")],
     (origin, cells) => {
-      [origin.service, origin.env, origin.version, origin.lang, origin.host].forEach((text, i) => labelled(cells[i], text));
+      [origin.service, origin.env, origin.version, origin.lang, origin.host].forEach((text, i) => labeled(cells[i], text));
       write(cells[5], rate(origin.spans / seconds));
       write(cells[6], count(origin.aggregates));
     });
@@ -248,7 +248,7 @@ export function drawSenders(status, since) {
   rows(byId("receiver-rows"), receivers,
     () => [cell("", "head first"), cell("Requests"), cell("Connections", "n"), cell("Last activity", "n")],
     ([name, receiver], cells) => {
-      labelled(cells[0], receiver.data);
+      labeled(cells[0], receiver.data);
       set(cells[0], { title: `receiver ${name}` });
       const failed = receiver.failed > 0 ? `; ${count(receiver.failed)} without a response from the agent` : "";
       write(cells[1], (nonZero(receiver.requests) || "none yet") + failed);
@@ -270,10 +270,10 @@ function drawClients(status, since, hasReceivers) {
   rows(byId("client-rows"), status.clients,
     () => [cell("", "head first"), cell("Client"), cell("Process"), cell("Container"), cell("Spans", "n"), cell("Rate", "n"), cell("Dropped", "n"), cell("Connected", "n")],
     (client, cells, i) => {
-      labelled(cells[0], client.service + (client.env ? ` · ${client.env}` : ""));
-      labelled(cells[1], client.client + (client.lang ? ` (${client.lang})` : ""));
+      labeled(cells[0], client.service + (client.env ? ` · ${client.env}` : ""));
+      labeled(cells[1], client.client + (client.lang ? ` (${client.lang})` : ""));
       write(cells[2], `${client.pid || "hidden"}, user ${client.uid}`);
-      labelled(cells[3], client.container.length > 20 ? client.container.slice(0, 12) : client.container);
+      labeled(cells[3], client.container.length > 20 ? client.container.slice(0, 12) : client.container);
       set(cells[3], { title: client.container });
       figure(cells[4], `clients.${i}.received`, count(client.received));
       const same = (c) => c.pid === client.pid && c.since === client.since && c.service === client.service;
@@ -297,7 +297,7 @@ export function drawConfig(status) {
       set(row, { class: s.origin === "default" ? "by-default" : "" });
       write(cells[0], `--${s.name}`);
       const own = s.value === "" || s.value === "[]" ? "" : s.value;
-      labelled(cells[1], s.effective && own ? `${own} (${s.effective})` : s.effective || own);
+      labeled(cells[1], s.effective && own ? `${own} (${s.effective})` : s.effective || own);
       write(cells[2].firstChild, s.origin);
       write(cells[2].lastElementChild, s.variable || (s.origin === "memory" || s.origin === "descriptors" ? `instead of ${s.default}` : ""));
     });

@@ -98,7 +98,7 @@ func TestStatus_Written(t *testing.T) {
 func TestCodes_SameRetryAsHTTP(t *testing.T) {
 	byHTTP := map[int]bool{429: true, 502: true, 503: true, 504: true}
 	byGRPC := map[Code]bool{
-		Cancelled: true, DeadlineExceeded: true, Aborted: true, OutOfRange: true,
+		Canceled: true, DeadlineExceeded: true, Aborted: true, OutOfRange: true,
 		Unavailable: true, DataLoss: true,
 	}
 	for c := OK; c <= Unauthenticated+1; c++ {

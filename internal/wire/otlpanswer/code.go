@@ -17,7 +17,7 @@ type Code uint8
 
 const (
 	OK Code = iota
-	Cancelled
+	Canceled
 	Unknown
 	InvalidArgument
 	DeadlineExceeded
@@ -38,7 +38,7 @@ const (
 // httpStatuses maps each code to the HTTP status that makes a client behave in the same way: both are
 // retryable, or neither is.
 var httpStatuses = [...]int{
-	OK: http.StatusOK, Cancelled: http.StatusServiceUnavailable, Unknown: http.StatusInternalServerError,
+	OK: http.StatusOK, Canceled: http.StatusServiceUnavailable, Unknown: http.StatusInternalServerError,
 	InvalidArgument: http.StatusBadRequest, DeadlineExceeded: http.StatusGatewayTimeout,
 	NotFound: http.StatusNotFound, AlreadyExists: http.StatusConflict,
 	PermissionDenied: http.StatusForbidden, ResourceExhausted: http.StatusRequestEntityTooLarge,

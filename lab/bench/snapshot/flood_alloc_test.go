@@ -83,7 +83,7 @@ func (t *timed) list(snapshots int) (b *span.Batch, rewrites int) {
 	all := make([]workload.Snapshot, snapshots)
 	t.gen.Fill(all, time.Now().UnixNano())
 	b = &span.Batch{}
-	b.Labeller = &labeller{b, &t.key}
+	b.Labeler = &labeler{b, &t.key}
 	for i := range all {
 		s, from := &all[i], len(b.Fingerprints)
 		rewrites += toRewrite(s.Key)
@@ -101,13 +101,13 @@ func (t *timed) list(snapshots int) (b *span.Batch, rewrites int) {
 	return b, rewrites
 }
 
-// labeller reads the keys of a batch whose fingerprints are keys in the native protocol.
-type labeller struct {
+// labeler reads the keys of a batch whose fingerprints are keys in the native protocol.
+type labeler struct {
 	batch *span.Batch
 	key   *span.Key
 }
 
-func (l *labeller) Label(number uint32) *span.Key {
+func (l *labeler) Label(number uint32) *span.Key {
 	if err := wire.ReadKey(l.key, l.batch.FingerprintOf(&l.batch.Snapshots[number])); err != nil {
 		panic(err)
 	}

@@ -146,7 +146,7 @@ func (p *path) measure(b *testing.B) {
 
 // timed consists of the parts of a daemon that process data after the sockets.
 type timed struct {
-	key        span.Key // reused by all labellers
+	key        span.Key // reused by all labelers
 	b          testing.TB
 	name       string
 	gen        *workload.Generator

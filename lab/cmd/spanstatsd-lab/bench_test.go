@@ -324,12 +324,12 @@ func TestBench_Interrupted(t *testing.T) {
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
-		signalled, piece := false, make([]byte, 4096)
+		signaled, piece := false, make([]byte, 4096)
 		for {
 			n, err := lines.Read(piece)
 			text.Write(piece[:n])
-			if !signalled && strings.Count(text.String(), "\n") >= 4 {
-				signalled = true
+			if !signaled && strings.Count(text.String(), "\n") >= 4 {
+				signaled = true
 				_ = cmd.Process.Signal(syscall.SIGINT)
 			}
 			if err != nil {

@@ -28,7 +28,7 @@ func newCheckClientCommand() *cobra.Command {
 		Use:   "check-client",
 		Short: "Tell the author of a tracer what the daemon understands of it",
 		Long: `Listen where a tracer can connect, as the daemon would, and say of each message what
-was understood, what of it would be normalised, what it costs and what is malformed:
+was understood, what of it would be normalized, what it costs and what is malformed:
 the reason, the place, and the bytes around it. Nothing is counted and no agent is
 needed. docs/write-a-client.md shows it at work.
 

@@ -92,7 +92,7 @@ func TestTracerLabels_SameAsConcentrator(t *testing.T) {
 		for _, batch := range c.Batches {
 			for i := range batch.Snapshots {
 				snapshot := &batch.Snapshots[i]
-				got = append(got, labelsOf(groupOf(batch.Labeller.Label(snapshot.Span), snapshot)))
+				got = append(got, labelsOf(groupOf(batch.Labeler.Label(snapshot.Span), snapshot)))
 			}
 		}
 		var want []string

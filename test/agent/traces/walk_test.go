@@ -52,7 +52,7 @@ func ours(t testing.TB, batches iter.Seq2[string, *span.Batch], lang string,
 	for baseService, batch := range batches {
 		for i := range batch.Snapshots {
 			s := &batch.Snapshots[i]
-			k := batch.Labeller.Label(s.Span)
+			k := batch.Labeler.Label(s.Span)
 			k.Normalize(lang)
 			bucket := max(s.End-s.End%10e9, oldest)
 			if now := time.Now().UnixNano(); bucket > now {

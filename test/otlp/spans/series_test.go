@@ -161,7 +161,7 @@ func (s *sealing) count(t *testing.T, c *otel.Counter) {
 		}
 		for i := range batch.Snapshots {
 			snapshot := &batch.Snapshots[i]
-			key := wire.AppendKey(nil, batch.Labeller.Label(snapshot.Span))
+			key := wire.AppendKey(nil, batch.Labeler.Label(snapshot.Span))
 			name := fmt.Sprint(place, string(key))
 			id, is := s.known[name]
 			if !is {

@@ -42,7 +42,7 @@ func countedBy(t testing.TB, c *otel.Counter) (all []counted) {
 				service: origin.Service, version: origin.TracerVersion, env: origin.Env,
 				duration: s.Duration, end: s.End, flags: s.Flags, weight: s.Weight,
 			}
-			if err := wire.ReadKey(&one.key, wire.AppendKey(nil, batch.Labeller.Label(s.Span))); err != nil {
+			if err := wire.ReadKey(&one.key, wire.AppendKey(nil, batch.Labeler.Label(s.Span))); err != nil {
 				t.Fatal(err)
 			}
 			all = append(all, one)

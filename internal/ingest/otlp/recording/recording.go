@@ -99,7 +99,7 @@ func (r *reader) readRequest(json []byte) (err error) {
 	for origin, batch := range r.counter.Batches {
 		id, _ := r.intervals.Registry().AdmitOriginOrShared(origin, 0)
 		for i := range batch.Snapshots {
-			r.admit(id, origin.Lang, batch.Labeller, &batch.Snapshots[i])
+			r.admit(id, origin.Lang, batch.Labeler, &batch.Snapshots[i])
 		}
 	}
 	return nil
@@ -134,12 +134,12 @@ func (r *reader) beginInterval() {
 }
 
 // admit admits the key of a span, as a publisher does. lang is the language of its process.
-func (r *reader) admit(origin registry.OriginID, lang string, labeller span.Labeller, s *span.Snapshot) {
+func (r *reader) admit(origin registry.OriginID, lang string, labeler span.Labeler, s *span.Snapshot) {
 	r.spans++
 	if s.Flags&span.Ignored != 0 {
 		return
 	}
-	key := labeller.Label(s.Span)
+	key := labeler.Label(s.Span)
 	key.NormalizeLabels(lang)
 	key.ShortenResource(r.config.MaxResource)
 	if !r.config.Ignore.MatchesKey(key) {

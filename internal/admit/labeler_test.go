@@ -10,9 +10,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// TestLabeller_MakesAKeyTwicePerInterval checks that a key is made at the first two uses of its
+// TestLabeler_MakesAKeyTwicePerInterval checks that a key is made at the first two uses of its
 // fingerprint only, however many spans have it.
-func TestLabeller_MakesAKeyTwicePerInterval(t *testing.T) {
+func TestLabeler_MakesAKeyTwicePerInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)
 		h.aggregator.Start()
@@ -24,7 +24,7 @@ func TestLabeller_MakesAKeyTwicePerInterval(t *testing.T) {
 				if _, ok := h.PublishTogether(func() {}, BatchPart{p, batch}); !ok {
 					t.Fatal("it was not published")
 				}
-				made += batch.Labeller.(*labeller).made
+				made += batch.Labeler.(*labeler).made
 			}
 			if made != 2 {
 				t.Errorf("interval %d: the key was made %d times", interval, made)
@@ -39,15 +39,15 @@ func TestLabeller_MakesAKeyTwicePerInterval(t *testing.T) {
 	})
 }
 
-// TestLabeller_SpanWithoutFingerprint checks that the key of a span without a fingerprint is made for
+// TestLabeler_SpanWithoutFingerprint checks that the key of a span without a fingerprint is made for
 // each span. Such keys are never cached or confused with each other.
-func TestLabeller_SpanWithoutFingerprint(t *testing.T) {
+func TestLabeler_SpanWithoutFingerprint(t *testing.T) {
 	h := newHarness(t, nil)
 	h.aggregator.Start()
 	p := h.NewPublisher(span.Origin{Service: "web"})
 	for range 3 {
 		batch := batchOf(6)
-		labels := batch.Labeller.(*labeller)
+		labels := batch.Labeler.(*labeler)
 		for i := range batch.Snapshots {
 			s := &batch.Snapshots[i]
 			s.FingerprintEnd = s.Fingerprint
@@ -66,9 +66,9 @@ func TestLabeller_SpanWithoutFingerprint(t *testing.T) {
 	}
 }
 
-// TestLabeller_FloodFillsNoCache checks that fingerprints that occur once, with keys that get masks
+// TestLabeler_FloodFillsNoCache checks that fingerprints that occur once, with keys that get masks
 // or lose labels, are not cached.
-func TestLabeller_FloodFillsNoCache(t *testing.T) {
+func TestLabeler_FloodFillsNoCache(t *testing.T) {
 	h := newHarness(t, func(_ *Config, a *aggregate.Config) { a.Budgets[span.LabelResource] = 64 })
 	h.aggregator.Start()
 	p := h.NewPublisher(span.Origin{Service: "web"})

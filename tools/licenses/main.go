@@ -1,10 +1,10 @@
-// Command licences writes the licences of all third-party code in the programs of a release: of
+// Command licenses writes the licenses of all third-party code in the programs of a release: of
 // the modules linked on any architecture, and of Go's standard library.
 //
-//	licences > ../THIRD_PARTY_LICENSES
+//	licenses > ../THIRD_PARTY_LICENSES
 //
-// It gets the modules from the go command, and reads their licence files. A module without a
-// licence file is an error, because it needs a manual check. A text shared by several modules
+// It gets the modules from the go command, and reads their license files. A module without a
+// license file is an error, because it needs a manual check. A text shared by several modules
 // is written once. The output depends only on the modules; a test compares it with the file in
 // the repository.
 package main
@@ -35,12 +35,12 @@ const ours = "github.com/spanstatsd/spanstatsd"
 
 func main() {
 	if err := write(os.Stdout, "."); err != nil {
-		fmt.Fprintln(os.Stderr, "licences:", err)
+		fmt.Fprintln(os.Stderr, "licenses:", err)
 		os.Exit(1)
 	}
 }
 
-// write writes the licences. tools is the directory of the tools.
+// write writes the licenses. tools is the directory of the tools.
 func write(out io.Writer, tools string) error {
 	directories, err := linked(tools)
 	if err != nil {
@@ -61,7 +61,7 @@ func write(out io.Writer, tools string) error {
 		}
 	}
 	fmt.Fprint(out, "The programs of spanstatsd contain code of others, under the terms that follow.\n"+
-		"Written by `make licences` from the modules that the programs link.\n")
+		"Written by `make licenses` from the modules that the programs link.\n")
 	for _, text := range texts {
 		_, err = fmt.Fprintf(out, "\n%s\n%s\n%[1]s\n\n%[3]s\n", strings.Repeat("=", 80),
 			strings.Join(holders[text], "\n"), text)
@@ -106,12 +106,12 @@ func ask(in, architecture string, arguments ...string) (string, error) {
 	return string(output), nil
 }
 
-// termsFile matches the names of files that contain a licence, or a notice that belongs to it.
+// termsFile matches the names of files that contain a license, or a notice that belongs to it.
 var termsFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents)([.-].*)?$`)
 
 type file struct{ name, text string }
 
-// terms returns the licence files of a module.
+// terms returns the license files of a module.
 func terms(directory string) (files []file, err error) {
 	entries, err := os.ReadDir(directory)
 	if err != nil {

@@ -8,17 +8,17 @@ import (
 	"testing"
 )
 
-// TestLicences_AreUpToDate: THIRD_PARTY_LICENSES in the repository is
+// TestLicenses_AreUpToDate: THIRD_PARTY_LICENSES in the repository is
 // up to date with the linked modules and their versions. Every archive and the image contain
 // that file.
-func TestLicences_AreUpToDate(t *testing.T) {
+func TestLicenses_AreUpToDate(t *testing.T) {
 	var want bytes.Buffer
 	if err := write(&want, ".."); err != nil {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile("../../THIRD_PARTY_LICENSES")
 	if err != nil || !bytes.Equal(got, want.Bytes()) {
-		t.Errorf("the programs link other modules than THIRD_PARTY_LICENSES has: run make licences, and look "+
+		t.Errorf("the programs link other modules than THIRD_PARTY_LICENSES has: run make licenses, and look "+
 			"at the difference (%v)", err)
 	}
 	for _, module := range []string{
@@ -31,15 +31,15 @@ func TestLicences_AreUpToDate(t *testing.T) {
 	}
 	for _, carries := range []string{"../../deploy/dist.sh", "../../deploy/Containerfile"} {
 		if text, err := os.ReadFile(carries); !strings.Contains(string(text), "THIRD_PARTY_LICENSES ") {
-			t.Errorf("%s does not copy the licences of others (%v)", carries, err)
+			t.Errorf("%s does not copy the licenses of others (%v)", carries, err)
 		}
 	}
 }
 
-// TestLicences_MissingIsAnError: a module without a licence file needs a manual check.
-func TestLicences_MissingIsAnError(t *testing.T) {
+// TestLicenses_MissingIsAnError: a module without a license file needs a manual check.
+func TestLicenses_MissingIsAnError(t *testing.T) {
 	directory := t.TempDir()
-	for _, name := range []string{"README.md", "licence_test.go", "LICENSES.go"} {
+	for _, name := range []string{"README.md", "license_test.go", "LICENSES.go"} {
 		if err := os.WriteFile(filepath.Join(directory, name), []byte("text"), 0o600); err != nil {
 			t.Fatal(err)
 		}

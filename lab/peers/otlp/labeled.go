@@ -11,10 +11,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/bench/recorded"
 )
 
-// newLabelledReading parses with labels that an operator can configure: two dimensions, for
+// newLabeledReading parses with labels that an operator can configure: two dimensions, for
 // which spans have many values and one value; an attribute filter that matches nothing; and the
 // default resource attributes of OTLP statistics.
-func newLabelledReading() (func(message []byte) (batches, error), error) {
+func newLabeledReading() (func(message []byte) (batches, error), error) {
 	list, err := ignore.Parse([]string{"attribute.url.path=~^/static/"})
 	if err != nil {
 		return nil, fmt.Errorf("make filter: %w", err)
@@ -47,7 +47,7 @@ func compareNames(out io.Writer, requests []*recorded.Request) error {
 func compareLabels(out io.Writer, requests []*recorded.Request) error {
 	fmt.Fprintln(out, "| request | CPU ns a span, to the rings | with labels of one's own | times |\n"+
 		"| --- | --- | --- | --- |")
-	return comparePairs(out, requests, reading{"otel", true, newOTelReading}, reading{"otel, labelled", true, newLabelledReading})
+	return comparePairs(out, requests, reading{"otel", true, newOTelReading}, reading{"otel, labeled", true, newLabeledReading})
 }
 
 // comparePairs prints the cost of two readings, as the median of paired turns.
@@ -57,7 +57,7 @@ func comparePairs(out io.Writer, requests []*recorded.Request, first, second rea
 		if err != nil {
 			return err
 		}
-		labelled, err := newOurs(second)
+		labeled, err := newOurs(second)
 		if err != nil {
 			return err
 		}
@@ -67,7 +67,7 @@ func comparePairs(out io.Writer, requests []*recorded.Request, first, second rea
 			if err != nil {
 				return err
 			}
-			b, err := each(labelled, r)
+			b, err := each(labeled, r)
 			if err != nil {
 				return err
 			}
@@ -75,7 +75,7 @@ func comparePairs(out io.Writer, requests []*recorded.Request, first, second rea
 				without, with, times = append(without, a), append(with, b), append(times, b/a)
 			}
 		}
-		for _, o := range []*ours{plain, labelled} {
+		for _, o := range []*ours{plain, labeled} {
 			if err := o.end(); err != nil {
 				return err
 			}

@@ -12,8 +12,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
-// labeller makes the fingerprint and the key of the current span.
-type labeller struct {
+// labeler makes the fingerprint and the key of the current span.
+type labeler struct {
 	tags
 	policy      *Policy
 	ruleLabels  *rulebookLabels // labels of the rulebook
@@ -35,7 +35,7 @@ const (
 
 // traceRoot returns whether s is the root of its trace, which is a span without a parent. For tracers whose
 // statistics do not distinguish roots from other spans, it returns span.TraceRootNotSet.
-func (r *labeller) traceRoot(s *spantable.Span) span.TraceRoot {
+func (r *labeler) traceRoot(s *spantable.Span) span.TraceRoot {
 	switch {
 	case r.rulebook.omitsTraceRoot:
 		return span.TraceRootNotSet
@@ -48,7 +48,7 @@ func (r *labeller) traceRoot(s *spantable.Span) span.TraceRoot {
 // kindName returns the kind of the current span as a label, such as "server". If spans are counted by the Datadog
 // agent's rules, this is always a valid kind. If they are counted by a tracer's rules, it is the text that the tracer
 // sent, or "" if it sent none.
-func (r *labeller) kindName(s *spantable.Span) string {
+func (r *labeler) kindName(s *spantable.Span) string {
 	if r.rulebook.followsAgent {
 		return s.Kind.String()
 	}
@@ -65,7 +65,7 @@ func (r *labeller) kindName(s *spantable.Span) string {
 // endpoint returns the HTTP endpoint of the current span, such as /users/{id}, or "" if the span has
 // none. It returns the value of the first endpoint tag that is not empty. By the rules of some tracers,
 // it returns that of the first one that exists, even if it is empty.
-func (r *labeller) endpoint() string {
+func (r *labeler) endpoint() string {
 	for _, l := range r.ruleLabels.endpoints {
 		if r.findTag(l) == nil {
 			continue
@@ -80,7 +80,7 @@ func (r *labeller) endpoint() string {
 
 // setKindAndSynthetic sets the kind of s, the current span, and whether it is part of a synthetic test. It
 // reads them from tags. In the format v1.0, these are fields instead, which the decoder has already read.
-func (r *labeller) setKindAndSynthetic(s *spantable.Span) {
+func (r *labeler) setKindAndSynthetic(s *spantable.Span) {
 	if r.source == sourceV1 {
 		return
 	}
@@ -129,7 +129,7 @@ func equalFoldASCII(text []byte, lower string) bool {
 
 // mainService returns the service that is configured for the process that sent a trace. It returns "" if the service is
 // unknown, or if the statistics of the tracer never contain it. root must be the root of the trace and the current span.
-func (r *labeller) mainService(root *spantable.Span) string {
+func (r *labeler) mainService(root *spantable.Span) string {
 	if r.rulebook.followsAgent {
 		return r.normalizedBaseService() // the agent does not know the service of a trace without the tag
 	}
@@ -144,7 +144,7 @@ func (r *labeller) mainService(root *spantable.Span) string {
 
 // normalizedBaseService returns the value of the tag _dd.base_service of the current span, as the Datadog agent
 // normalizes it. It returns "" if the span has no such tag, or if its value is not a text.
-func (r *labeller) normalizedBaseService() string {
+func (r *labeler) normalizedBaseService() string {
 	if t := r.findTag(labelBaseService); t != nil && t.Type == spantable.TypeText {
 		return r.services.normalizePeer(r.validBytes(t.Text()))
 	}
@@ -152,7 +152,7 @@ func (r *labeller) normalizedBaseService() string {
 }
 
 // matchesIgnoreRule reports whether an ignore rule matches a tag of the current span.
-func (r *labeller) matchesIgnoreRule() bool {
+func (r *labeler) matchesIgnoreRule() bool {
 	return slices.ContainsFunc(r.policy.labels.ignoreLabels, func(l label) bool {
 		t := r.findTag(l)
 		if t == nil || t.Type == spantable.TypeNested {
@@ -165,7 +165,7 @@ func (r *labeller) matchesIgnoreRule() bool {
 // makeFingerprint returns the fingerprint of s, the current span: bytes that are equal only for spans
 // with equal keys, the labels under which they are counted. It returns nil if there would be too many
 // bytes, or if a tag for the key is a list or a map, which only the Datadog agent can format.
-func (r *labeller) makeFingerprint(s *spantable.Span) []byte {
+func (r *labeler) makeFingerprint(s *spantable.Span) []byte {
 	f, t := &r.fingerprint, r.table
 	f.Reset(r.policy.id, r.packProperties(s))
 	f.AppendText(t.String(s.Service))
@@ -182,7 +182,7 @@ func (r *labeller) makeFingerprint(s *spantable.Span) []byte {
 }
 
 // packProperties returns the properties of s that affect its key, other than texts and tags, in one number.
-func (r *labeller) packProperties(s *spantable.Span) uint32 {
+func (r *labeler) packProperties(s *spantable.Span) uint32 {
 	const isRoot, isSynthetic = 1 << 24, 1 << 25
 	properties := uint32(s.Kind) | uint32(r.source)<<8 | uint32(r.rulebookID)<<16
 	if s.Parent == 0 {
@@ -196,7 +196,7 @@ func (r *labeller) packProperties(s *spantable.Span) uint32 {
 
 // appendKeyTags appends those tags of the current span to the fingerprint that can affect the key of a span of
 // the given kind, in the order of their labels. hasNested is true if one of them is a list or a map.
-func (r *labeller) appendKeyTags(kind spantable.Kind) (hasNested bool) {
+func (r *labeler) appendKeyTags(kind spantable.Kind) (hasNested bool) {
 	keyLabels := &r.ruleLabels.keyLabels[kind]
 	const labelsPerWord = 64 // a set of labels is an array of words with one bit per label
 	for word := range keyLabels {
@@ -217,7 +217,7 @@ func (r *labeller) appendKeyTags(kind spantable.Kind) (hasNested bool) {
 
 // makeKey returns the key of s, the current span. The key is valid until the next call. If a label is a list or a map,
 // which only the Datadog agent can format, makeKey records an error in the table.
-func (r *labeller) makeKey(s *spantable.Span) *span.Key {
+func (r *labeler) makeKey(s *spantable.Span) *span.Key {
 	k := &r.key
 	peerTags := k.PeerTags[:0] // their memory is reused
 	additionalTags := k.AdditionalTags[:0]
@@ -246,7 +246,7 @@ func (r *labeller) makeKey(s *spantable.Span) *span.Key {
 // appendPeerTags appends the peer tags of the current span, which identify the service that it calls,
 // to dst, each as "name:value". The kind of the span decides whether it has all peer tags, only
 // _dd.base_service, or none.
-func (r *labeller) appendPeerTags(dst []string, kind spantable.Kind) []string {
+func (r *labeler) appendPeerTags(dst []string, kind spantable.Kind) []string {
 	peers := &r.rulebook.peers
 	switch {
 	case peers.kindsWithAllTags.Has(kind):
@@ -262,7 +262,7 @@ func (r *labeller) appendPeerTags(dst []string, kind spantable.Kind) []string {
 // hasBasePeerTag reports whether _dd.base_service is a peer tag of the current span. For the Datadog agent and
 // some tracers, the agent must be configured with at least one peer tag. For the agent, the value of
 // _dd.base_service must also not be empty.
-func (r *labeller) hasBasePeerTag() bool {
+func (r *labeler) hasBasePeerTag() bool {
 	hasConfiguredTag := len(r.policy.labels.peers) > 0
 	isAllowed := hasConfiguredTag || r.rulebook.peers.alwaysHasBase
 	if !isAllowed {
@@ -277,7 +277,7 @@ func (r *labeller) hasBasePeerTag() bool {
 // appendPeerTag appends the tag of the current span with label l to dst, as "name:value", or nothing if
 // the value is missing or empty. Unless the rules keep them, IP addresses in the value are replaced.
 // kind is the kind of the span.
-func (r *labeller) appendPeerTag(dst []string, l label, kind spantable.Kind) []string {
+func (r *labeler) appendPeerTag(dst []string, l label, kind spantable.Kind) []string {
 	value := r.peerValue(l, kind)
 	if value == "" {
 		return dst
@@ -290,7 +290,7 @@ func (r *labeller) appendPeerTag(dst []string, l label, kind spantable.Kind) []s
 
 // peerValue returns the value of a peer tag of the current span, or "" if it is missing. Like the Datadog agent, it
 // normalizes the name of a service. kind is the kind of the span.
-func (r *labeller) peerValue(l label, kind spantable.Kind) string {
+func (r *labeler) peerValue(l label, kind spantable.Kind) string {
 	isService := l == labelPeerService || l == labelBaseService
 	if isService && r.rulebook.followsAgent {
 		if t := r.findTag(l); t != nil && t.Type == spantable.TypeText {
@@ -303,7 +303,7 @@ func (r *labeller) peerValue(l label, kind spantable.Kind) string {
 
 // appendAdditionalTags appends the tags of the current span that the operator has configured as labels
 // to dst, each as "name:value". It omits tags that are missing or empty. kind is the kind of the span.
-func (r *labeller) appendAdditionalTags(dst []string, kind spantable.Kind) []string {
+func (r *labeler) appendAdditionalTags(dst []string, kind spantable.Kind) []string {
 	for _, l := range r.ruleLabels.additional {
 		sentAs := r.resolveAlias(l, kind) // the tracer may send the tag under another name
 		value := r.labelValue(sentAs)
@@ -316,7 +316,7 @@ func (r *labeller) appendAdditionalTags(dst []string, kind spantable.Kind) []str
 
 // labelValue returns the value of a peer tag or additional tag of the current span as text. It returns "" if the span
 // does not have the tag, or if the value is not a text and the tracer's rules accept only texts.
-func (r *labeller) labelValue(l label) string {
+func (r *labeler) labelValue(l label) string {
 	t := r.findTag(l)
 	if t == nil {
 		return ""
@@ -331,7 +331,7 @@ func (r *labeller) labelValue(l label) string {
 // resolveAlias returns l if the current span has the tag with this label. Otherwise it returns the label of
 // the tag that the tracer sends instead in spans of the given kind, such as db.type for db.system, or l if
 // there is none.
-func (r *labeller) resolveAlias(l label, kind spantable.Kind) label {
+func (r *labeler) resolveAlias(l label, kind spantable.Kind) label {
 	if r.Set.Has(l) {
 		return l
 	}
@@ -345,7 +345,7 @@ func (r *labeller) resolveAlias(l label, kind spantable.Kind) label {
 
 // httpStatus returns the HTTP status of the current span, or 0 if the span has none. It prefers the tag
 // http.status_code to http.response.status_code.
-func (r *labeller) httpStatus() uint32 {
+func (r *labeler) httpStatus() uint32 {
 	if code, ok := r.datadogHTTPStatus(); ok {
 		return agent.StatusOf(code)
 	}
@@ -357,7 +357,7 @@ func (r *labeller) httpStatus() uint32 {
 
 // datadogHTTPStatus returns the HTTP status in the tag http.status_code of the current span. ok is false if the span does
 // not have the tag, if the value is not an integer, or if it is not from 100 to 599 although it must be.
-func (r *labeller) datadogHTTPStatus() (code int64, ok bool) {
+func (r *labeler) datadogHTTPStatus() (code int64, ok bool) {
 	t := r.findTag(labelHTTPStatus)
 	if t == nil {
 		return 0, false
@@ -371,7 +371,7 @@ func (r *labeller) datadogHTTPStatus() (code int64, ok bool) {
 // otelHTTPStatus returns the HTTP status in the tag http.response.status_code of the current span. ok is
 // false if the span does not have the tag, if the value is not a status, or if the tracer does not read
 // the tag.
-func (r *labeller) otelHTTPStatus() (code int64, ok bool) {
+func (r *labeler) otelHTTPStatus() (code int64, ok bool) {
 	t := r.findTag(labelOTelHTTPStatus)
 	if t == nil || !r.rulebook.status.readsOTelTag {
 		return 0, false
@@ -381,7 +381,7 @@ func (r *labeller) otelHTTPStatus() (code int64, ok bool) {
 
 // requiresValidStatus reports whether the HTTP status in the tag t counts only if it is from 100 to 599. The
 // Datadog agent requires this, except for a number in an OTLP request.
-func (r *labeller) requiresValidStatus(t *spantable.Tag) bool {
+func (r *labeler) requiresValidStatus(t *spantable.Tag) bool {
 	if !r.rulebook.followsAgent {
 		return false
 	}
@@ -391,7 +391,7 @@ func (r *labeller) requiresValidStatus(t *spantable.Tag) bool {
 
 // parseStatus returns the value of a status tag, which can be an integer or a text such as "200" or "200.0".
 // ok is false for any other value. Some tracers accept only digits in a text.
-func (r *labeller) parseStatus(t *spantable.Tag) (code int64, ok bool) {
+func (r *labeler) parseStatus(t *spantable.Tag) (code int64, ok bool) {
 	if t.Type != spantable.TypeText {
 		return integerValue(t)
 	}
@@ -405,7 +405,7 @@ func (r *labeller) parseStatus(t *spantable.Tag) (code int64, ok bool) {
 
 // grpcStatus returns the gRPC status of s, the current span, as text, or "" if it has none. The rules of the
 // tracer decide which tags contain the status, and in which form.
-func (r *labeller) grpcStatus(s *spantable.Span) string {
+func (r *labeler) grpcStatus(s *spantable.Span) string {
 	rule := &r.rulebook.status
 	switch {
 	case rule.keepsRawGRPC:
@@ -421,7 +421,7 @@ func (r *labeller) grpcStatus(s *spantable.Span) string {
 
 // rawGRPCStatus returns the gRPC status of s, the current span, as it was sent. It returns "" if the type of
 // s is not "rpc".
-func (r *labeller) rawGRPCStatus(s *spantable.Span) string {
+func (r *labeler) rawGRPCStatus(s *spantable.Span) string {
 	if r.table.String(s.Type) != "rpc" {
 		return ""
 	}
@@ -430,7 +430,7 @@ func (r *labeller) rawGRPCStatus(s *spantable.Span) string {
 
 // textGRPCStatus returns the first gRPC status of the current span that is a text, in decimal digits, or ""
 // if there is none.
-func (r *labeller) textGRPCStatus() string {
+func (r *labeler) textGRPCStatus() string {
 	for _, l := range r.rulebook.status.grpc {
 		if code := agent.ParseGRPCStatus(r.tagText(l)); code != "" {
 			return code
@@ -441,7 +441,7 @@ func (r *labeller) textGRPCStatus() string {
 
 // integerGRPCStatus returns the first gRPC status of the current span that is an integer, in decimal digits. It returns
 // "" if there is none, or if the integer is not a gRPC status.
-func (r *labeller) integerGRPCStatus() string {
+func (r *labeler) integerGRPCStatus() string {
 	for _, l := range r.rulebook.status.grpc {
 		t := r.grpcStatusTag(l)
 		if t == nil {
@@ -456,7 +456,7 @@ func (r *labeller) integerGRPCStatus() string {
 
 // firstGRPCStatus returns the gRPC status of the current span in decimal digits. It reads only the first status tag whose
 // value is an integer or a text, and returns "" if there is none, or if the value is not a gRPC status.
-func (r *labeller) firstGRPCStatus() string {
+func (r *labeler) firstGRPCStatus() string {
 	for _, l := range r.rulebook.status.grpc {
 		t := r.grpcStatusTag(l)
 		if t == nil {
@@ -473,7 +473,7 @@ func (r *labeller) firstGRPCStatus() string {
 }
 
 // grpcStatusTag returns the tag l of the current span, if it contains the status of a gRPC call, and otherwise nil.
-func (r *labeller) grpcStatusTag(l label) *spantable.Tag {
+func (r *labeler) grpcStatusTag(l label) *spantable.Tag {
 	t := r.findTag(l)
 	if t == nil {
 		return nil
@@ -486,7 +486,7 @@ func (r *labeller) grpcStatusTag(l label) *spantable.Tag {
 
 // readsRPCResponseStatus reports whether rpc.response.status_code is a gRPC status of the current span. Most tracers
 // require another tag that says that the span is a gRPC call, because other RPC systems use the same status tag.
-func (r *labeller) readsRPCResponseStatus() bool {
+func (r *labeler) readsRPCResponseStatus() bool {
 	if r.rulebook.status.ignoresRPCSystem {
 		return true
 	}
