@@ -338,7 +338,7 @@ func TestPublish_RefusingAllocatesNothing(t *testing.T) {
 }
 
 // After the last snapshot was sent, no timer runs.
-func TestIdle_NoTimerRuns(t *testing.T) {
+func TestTimer_StopsWhenIdle(t *testing.T) {
 	d := newFakeDaemon(t).start()
 	c := open(t, Config{Socket: d.socket, MaxAge: time.Millisecond})
 	for n := uint64(1); n <= 20; n++ {

@@ -28,7 +28,7 @@ type fakeDaemon struct {
 	settles   bool
 	isScraped bool                            // a successful flush does not settle spans, because only a scrape does
 	history   *history                        // state that survives this daemon; nil for a daemon without tokens
-	interval  uint64                          // interval in the welcome
+	interval  uint64                          // flush interval in the welcome message
 	answer    func(id uint64) *wire.Flush     // response to a flush request; nil for none
 	greeting  func(c *net.UnixConn) bool      // returns false to send no welcome
 	welcome   func(*wire.Hello) *wire.Welcome // replaces the default welcome
@@ -72,7 +72,7 @@ type fakeConn struct {
 	*net.UnixConn
 	reading sync.Mutex // locked to make the daemon stop reading
 	keys    map[uint32][]byte
-	isHung  bool         // until it is killed
+	isHung  bool         // whether it hangs until it is killed
 	history *connHistory // spans of this connection, if the daemon has tokens
 	spans   uint64       // received on this connection
 }

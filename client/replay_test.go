@@ -248,7 +248,8 @@ func keepAtRandom(k *sentBuffers, dice *rand.Rand) (handed uint64, messages []in
 	return handed, messages
 }
 
-// atEnds moves each bound to the end of a message.
+// atEnds raises the bound of each outcome to the number of the last span in a message, where a daemon would have it.
+// outcomes alternates between bounds and outcomes; messages has the number of spans in each message.
 func atEnds(outcomes []uint64, messages []int) []uint64 {
 	for i := 0; i < len(outcomes); i += 2 {
 		end := uint64(0)

@@ -16,7 +16,7 @@ import (
 type sender struct {
 	client         *Client
 	pending        []*buffer   // buffers to send, oldest first; never exceeds its capacity
-	sentBuffers    sentBuffers // of the current connection, or of unresolvedConn
+	sentBuffers    sentBuffers // buffers sent over the current connection, or over unresolvedConn
 	unresolvedConn *connection // ended connection about whose spans the client must ask the next daemon, or nil
 	flushes        []*flush    // flush requests to send
 	reported       [reasons]uint64

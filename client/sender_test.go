@@ -43,7 +43,7 @@ func TestSender_Schedule(t *testing.T) {
 }
 
 // A schedule ignores implausible intervals, and the leads of clients differ.
-func TestSchedule_OfDaemon(t *testing.T) {
+func TestSchedule_FollowsDaemon(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	for _, interval := range []uint64{
 		0, 1, uint64(minInterval) - 1, uint64(maxInterval) + 1, math.MaxInt64,

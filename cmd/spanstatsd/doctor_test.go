@@ -59,8 +59,8 @@ func TestDoctorJSON_Unavailable(t *testing.T) {
 	}
 }
 
-// TestDoctor_LyingDaemon: the texts of a status can neither control the terminal nor add lines.
-func TestDoctor_LyingDaemon(t *testing.T) {
+// TestDoctor_EscapesHostileStatus: the texts of a status can neither control the terminal nor add lines.
+func TestDoctor_EscapesHostileStatus(t *testing.T) {
 	const hostile = `"x\nok      accounting: all is well\u001b[2J\u202e"`
 	url := respond(t, http.StatusOK, `{"schema": 2, "ready": false, "not_ready": `+hostile+`, "accounting": {"received": 5,
 		"balanced": true}, "receivers": {`+hostile+`: {"requests": {"counted": 1}}, "otlp": null},

@@ -84,9 +84,9 @@ func TestIgnored_AgainstModel(t *testing.T) {
 	}
 }
 
-// TestReceiver_MayMarkASpanAsIgnored: such a span needs no fingerprint, and the rest of its batch
+// TestReceiver_CanMarkSpanAsIgnored: such a span needs no fingerprint, and the rest of its batch
 // is counted.
-func TestReceiver_MayMarkASpanAsIgnored(t *testing.T) {
+func TestReceiver_CanMarkSpanAsIgnored(t *testing.T) {
 	h := newHarness(t, nil)
 	p := h.NewPublisher(span.Origin{Service: "web"})
 	batch := batchOf(6)

@@ -49,7 +49,7 @@ type knownKey struct {
 	resolved
 	keyBytes    []byte
 	hash        uint64 // hash of keyBytes
-	numberCount int32  // how many numbers are assigned to the key
+	numberCount int32  // number of key numbers assigned to the key
 	successor   uint32 // index of the key that followed this one the last time
 }
 

@@ -233,7 +233,7 @@ func (s *ringShare) rangeAt(i int) *claimedRange { return &s.ranges[(s.firstRang
 // a tenth of its time and drops the rest.
 type waitBudget struct {
 	left time.Duration
-	last time.Time // when left was updated
+	last time.Time // time when left was updated
 }
 
 // budgetRefill is how much longer it takes to refill the budget than to spend it.

@@ -27,7 +27,7 @@ type Config struct {
 	MaxResource      int // limit on the bytes of a resource label; longer ones are cut
 	Connections      int // number of connections that have a reserved share of MaxKeyBytesInAll
 	Block            bool
-	WaitBudget       time.Duration // how long a connection can wait for a full ring unless Block is set, see waitBudget
+	WaitBudget       time.Duration // maximum time that a connection can wait for a full ring unless Block is set, see waitBudget
 	DefaultHost      string        // host of origins that name none
 	DefaultEnv       string        // environment of origins that name none
 	Measures         int           // number of measures, whose values are counted for spans from request bodies

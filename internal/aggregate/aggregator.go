@@ -176,10 +176,10 @@ func (a *Aggregator) Clear() {
 // Config configures an Aggregator. Every field except RebalanceTicks and Recovery must be set.
 type Config struct {
 	Drainers          int              // goroutines that count; each has a ring
-	RebalanceInterval time.Duration    // how often keys are rebalanced between drainers; 0 disables it
+	RebalanceInterval time.Duration    // interval at which keys are rebalanced between drainers; 0 disables it
 	RebalanceTicks    <-chan time.Time // see routing.Config
 	RingSlots         int              // slots per ring, a power of two
-	registry.Config                    // of each interval
+	registry.Config                    // limits of each interval
 	SketchBytes       int              // limit for the bins of all sketches, see sketch.Memory
 	Grid              *sketch.Grid     // cells that durations are counted in
 	FlushInterval     time.Duration    // maximum length of a cycle
@@ -325,7 +325,7 @@ type Stats struct {
 	Pending  uint64 // snapshots in tables that are not sealed
 
 	PendingValues uint64             // values of measures in tables that are not sealed
-	Origins       int                // in the current interval
+	Origins       int                // number of origins in the current interval
 	Aggregates    int                // keys in the current interval
 	Masked        map[string]uint64  // keys with a mask instead of a label, by label
 	Overflow      *registry.Overflow // last interval in which a label exceeded its budget; nil if there was none

@@ -13,9 +13,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// TestCount_AgreesWithAdd has a drainer count random slots in turns of any length, cut anywhere,
-// and expects what a table has that takes the slots
-// one by one, sketches and all, and consistent counters.
+// TestCount_AgreesWithAdd has a drainer count random slots in runs of random length. The resulting tables, with their
+// sketches, must be equal to tables to which the slots were added one by one, and the counters must be consistent.
 func TestCount_AgreesWithAdd(t *testing.T) {
 	for seed := range uint64(40) {
 		rnd := rand.New(rand.NewPCG(seed, 2))
@@ -77,7 +76,7 @@ func TestCount_AgreesWithAdd(t *testing.T) {
 	}
 }
 
-// differ says in what two tables do.
+// differ returns the first difference between two tables, or "" if they are equal.
 func differ(got, want *Table) string {
 	if got.Len() != want.Len() {
 		return fmt.Sprintf("%d rows, want %d", got.Len(), want.Len())

@@ -19,7 +19,7 @@ type Cycle struct {
 	number      uint64
 	started     time.Time
 	window      Window
-	width       time.Duration // of a bucket
+	width       time.Duration // width of a bucket
 	interval    uint64
 	registry    *registry.Registry // shared by all cycles of the interval
 	tables      []*Table           // one per drainer

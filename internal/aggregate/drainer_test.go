@@ -24,8 +24,8 @@ func TestAgeBuckets(t *testing.T) {
 	}
 }
 
-// However slots are cut into turns, the age of each ageEvery-th is noted.
-func TestAges_SampledAcrossTurns(t *testing.T) {
+// The age of every ageEvery-th slot is recorded, however the slots are divided into slices.
+func TestAges_SampledAcrossSlices(t *testing.T) {
 	const all = 10*ageEvery + 7
 	var slots [all]Slot
 	for i := range slots {
@@ -34,19 +34,19 @@ func TestAges_SampledAcrossTurns(t *testing.T) {
 	for i := 0; i < all; i += ageEvery {
 		slots[i].End = math.MinInt64 // the last bucket's
 	}
-	for _, turn := range []int{1, 3, 512, ageEvery - 1, ageEvery, 5*ageEvery + 1, all} {
+	for _, length := range []int{1, 3, 512, ageEvery - 1, ageEvery, 5*ageEvery + 1, all} {
 		var a ages
-		for from := 0; from < all; from += turn {
-			a.sample(slots[from:min(from+turn, all)])
+		for from := 0; from < all; from += length {
+			a.sample(slots[from:min(from+length, all)])
 		}
 		if old, young := a.counts[ageBuckets].Load(), a.counts[0].Load(); old != 11 || young != 0 {
-			t.Errorf("in turns of %d: %d of 11 were noted, and %d others", turn, old, young)
+			t.Errorf("in slices of %d: %d of 11 ages were recorded, and %d others", length, old, young)
 		}
 	}
 }
 
-// TestAges_AnyEnd: a tracer may say any end, and the sum of all ages never goes back.
-func TestAges_AnyEnd(t *testing.T) {
+// TestAges_ImplausibleEndTimes: a tracer can send any end time, and the sum of all ages never decreases.
+func TestAges_ImplausibleEndTimes(t *testing.T) {
 	var a ages
 	const now, seconds = 1_700_000_000e9, 1_700_000_000
 	for n, c := range []struct {

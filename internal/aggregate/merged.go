@@ -143,7 +143,7 @@ const (
 
 // mergedBuckets decides which buckets of tracers a cycle accepts.
 type mergedBuckets struct {
-	width  int64 // of a bucket
+	width  int64 // width of a bucket
 	oldest int64 // start of the oldest aligned bucket that is accepted
 }
 
@@ -199,7 +199,7 @@ var (
 // GroupWriter adds groups to the cycle that a publisher has entered. It has exclusive access until End.
 type GroupWriter struct {
 	cycle  *Cycle
-	merged *Merged // of the cycle
+	merged *Merged // merged statistics of the cycle
 }
 
 // LockGroups waits for exclusive access to the groups of the cycle. The caller must call End.

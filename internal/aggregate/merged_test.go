@@ -232,8 +232,8 @@ func TestMergedRows_Histograms(t *testing.T) {
 	}
 }
 
-// TestMergedRows_ErrorDuration: tracers tell no more than the duration of all spans. Where
-// all failed it is theirs; else theirs is what their bins stand for, and never more than all.
+// TestMergedRows_ErrorDuration: a tracer sends only the total duration of all spans of a group. If all spans failed,
+// this is the duration of the failed spans. Otherwise that is computed from their bins, and is at most the total.
 func TestMergedRows_ErrorDuration(t *testing.T) {
 	library, err := someMappings[1].Library()
 	if err != nil {
@@ -456,9 +456,9 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// TestBuckets_FromClients: a bucket of ours is there for a minute, any other while it is
-// fresh, and none before it begins.
-func TestBuckets_FromClients(t *testing.T) {
+// TestBuckets_AcceptedStartTimes: a bucket that starts at a multiple of ten seconds is accepted for a minute, any other
+// one for five seconds, and none before it starts.
+func TestBuckets_AcceptedStartTimes(t *testing.T) {
 	m := mergingCycle(1).merged // opened at 1003
 	const none = -1
 	for _, test := range []struct{ start, now, want float64 }{

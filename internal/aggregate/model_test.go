@@ -30,7 +30,7 @@ type modelRow struct {
 	hits, errors, topLevel, duration float64
 	errorDuration                    float64
 	ok, err                          *ddsketch.DDSketch
-	// of a histogram at its finest scale, zeros under noBucket
+	// buckets of a histogram at its finest scale, zeros under noBucket
 	okBuckets, errBuckets map[int]uint64
 }
 

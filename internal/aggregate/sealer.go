@@ -248,7 +248,7 @@ type Sealed struct {
 	Objectives slo.Counts // spans that each objective has counted
 
 	// Cleared is the number of spans that Aggregator.Clear has discarded, because no destination accepts statistics. If it
-	// is not 0, there is no other content.
+	// is greater than 0, all fields with keys, origins and counts are empty.
 	Cleared uint64
 	// ClearedValues is the number of values of measures that were discarded with these spans.
 	ClearedValues uint64

@@ -16,12 +16,12 @@ import (
 // uses the table, and afterwards only the exporters.
 type Table struct {
 	oldest int64 // start of the oldest bucket of the cycle
-	width  int64 // of a bucket
+	width  int64 // width of a bucket
 	keys   int   // number of key IDs per bucket in the index
 	index  []uint32
 	rows   []row
-	errors []errorPart  // in the order of the rows' first errors
-	pages  sketch.Arena // of all stores
+	errors []errorPart  // indexes of rows, in the order of their first errors
+	pages  sketch.Arena // pages of all stores
 
 	pending       atomic.Uint64 // snapshots in the rows, for the accounting; one writer
 	pendingValues atomic.Uint64 // values of measures in the rows; one writer
@@ -178,7 +178,7 @@ type Part struct {
 
 	table  *Table  // nil for merged groups
 	merged *Merged // nil for rows of a drainer
-	index  int32   // of the row in table or merged
+	index  int32   // index of the row in table or merged
 }
 
 // Part returns a row.

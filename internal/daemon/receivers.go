@@ -27,7 +27,7 @@ type receiverKind struct {
 	disabled receiverStatus // nil pointer with the status of a disabled receiver
 }
 
-// receiverConfig is the configuration of a receiver.
+// receiverConfig has the methods of receivers' configurations that the daemon calls.
 type receiverConfig interface {
 	Enabled() bool
 	Check() error

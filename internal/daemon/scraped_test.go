@@ -100,8 +100,8 @@ func get(t *testing.T, at string) (status int, body string) {
 	return answer.StatusCode, string(text)
 }
 
-// A flag with an address that is in use is named, and the daemon leaves nothing.
-func TestAddresses_InUseIsNamed(t *testing.T) {
+// If an address is in use, the daemon does not start, and the error names the flag.
+func TestAddresses_InUseFailsStart(t *testing.T) {
 	dir := t.TempDir()
 	config := testConfig(t, dir, "unix://"+filepath.Join(dir, "absent"))
 	l, err := net.Listen("tcp", "127.0.0.1:0")

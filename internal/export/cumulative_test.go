@@ -22,7 +22,7 @@ import (
 // map.
 type summing struct {
 	*scripted
-	services []string // in the order of their first span
+	services []string // services in the order of their first span
 	spans    map[string]uint64
 	settled  map[string]uint64 // number of settled spans
 	bytes    int               // length of a payload

@@ -130,11 +130,11 @@ func (c *cycleState) updateDoubt() {
 // undeliveredCycle is an export interval with spans that are neither delivered nor lost yet, at one destination. It can
 // also cover several successive intervals, which mergeOldest has merged.
 type undeliveredCycle struct {
-	state       *cycleState // of the last interval
+	state       *cycleState // state of the last interval
 	firstNumber uint64      // number of the first interval
 	lastNumber  uint64      // number of the last interval, and of the first snapshot that contains all spans
 	amount      Amount      // spans and values that are neither delivered nor lost
-	sealed      time.Time   // when the last interval was sealed
+	sealed      time.Time   // time when the last interval was sealed
 	isAnswered  bool        // answer was called
 	isSettled   bool        // settle was called
 }

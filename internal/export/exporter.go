@@ -13,8 +13,8 @@ import (
 // Exporter describes a destination: its name, its requirements, and how it gets statistics. Either
 // Push or Pull is set. For most destinations, all other fields can be zero.
 type Exporter struct {
-	Name string // in metrics, the log and status
-	URL  string // for operators, without credentials
+	Name string // name in metrics, the log and status
+	URL  string // URL for operators, without credentials
 
 	Push Push  // encodes and sends statistics
 	Pull *Pull // publishes statistics to be scraped
@@ -97,7 +97,7 @@ type Cycle struct {
 	Number, FirstUndelivered uint64
 
 	amount    Amount
-	mergeTime time.Duration // how long it took to merge the rows
+	mergeTime time.Duration // time that merging the rows took
 	state     *cycleState
 }
 
@@ -159,11 +159,11 @@ type Payload struct {
 	// number of spans that the destination may lack.
 	Undelivered []uint64
 
-	sequence     uint64 // in order of creation, from 0
+	sequence     uint64 // number in the order of creation, from 0
 	created      time.Time
 	cycle        *cycleState
 	snapshot     *snapshot // the snapshot that it is part of; nil for deltas
-	historyEntry *Flush    // of the cycle
+	historyEntry *Flush    // history entry of the cycle
 	tries        int
 	lastErr      error // error of the last attempt
 }
@@ -214,7 +214,7 @@ type Attempt struct {
 // because responses contain whole seconds and are read some time later.
 type Clock struct {
 	Ahead time.Duration // positive if the destination's clock is ahead
-	At    time.Time     // when the response was read; zero if no response contained a time
+	At    time.Time     // time when the response was read; zero if no response contained a time
 }
 
 // ClockOf compares the clock of a destination with the local clock. date is the Date header of a response that was

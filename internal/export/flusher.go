@@ -328,8 +328,8 @@ type Config struct {
 
 	MaxPayloadBytes int           // body of one payload
 	RetryBytes      int           // bodies of all waiting payloads
-	RetryAge        time.Duration // how long a payload can wait
-	Timeout         time.Duration // of one request
+	RetryAge        time.Duration // maximum time that a payload is queued
+	Timeout         time.Duration // timeout of one request
 }
 
 const (

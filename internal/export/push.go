@@ -26,9 +26,9 @@ type pushDestination struct {
 	queue    queue
 	backoff  backoff // used only by the sender
 
-	sequence    uint64            // of the next payload; used only by the sealing goroutine
+	sequence    uint64            // sequence number of the next payload; used only by the sealing goroutine
 	snapshots   atomic.Uint64     // number of the last snapshot
-	undelivered undeliveredCycles // for running totals
+	undelivered undeliveredCycles // undelivered cycles; used for running totals
 
 	finished chan finishedDelivery // from the deliveries to the sender
 	queued   chan struct{}         // holds a token after a payload was queued

@@ -74,7 +74,7 @@ func TestQueue_AgainstModel(t *testing.T) {
 
 // A payload that is too large to be in flight with others is not overtaken by smaller ones forever:
 // smaller payloads wait until it was sent alone.
-func TestQueue_LargePayloadGetsItsTurn(t *testing.T) {
+func TestQueue_LargePayloadIsDelivered(t *testing.T) {
 	q := &queue{maxBytes: 1 << 20, maxInFlight: 1000}
 	for i, size := range []int{600, 900, 100, 100} {
 		p := &Payload{sequence: uint64(i), Body: make([]byte, size)}

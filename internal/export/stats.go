@@ -78,7 +78,7 @@ type Stats struct {
 	Reachable   bool // the destination answered the last payload or probe
 	IsAccepting bool // it accepts statistics, and accepted the last payload, if any
 
-	Clock Clock // from the last response to a payload that contained a time
+	Clock Clock // clock from the last response to a payload that contained a time
 
 	PayloadBytes Histogram // length of each payload
 	Totals       TotalsStats
@@ -163,7 +163,7 @@ type Flush struct {
 	Tries         int            `json:"tries"`                       // requests made
 	Pending       int            `json:"pending"`                     // payloads without an outcome
 	Outcomes      map[Result]int `json:"outcomes"`                    // results of the other payloads
-	SettleSeconds float64        `json:"settle_seconds"`              // from the seal to the last outcome
+	SettleSeconds float64        `json:"settle_seconds"`              // seconds from the seal to the last outcome
 	LastError     string         `json:"last_error,omitempty"`        // last error
 	Unencodable   uint64         `json:"unencodable_spans,omitempty"` // spans that are too large for a payload
 }

@@ -68,9 +68,9 @@ func TestControlGroups(t *testing.T) {
 	}
 }
 
-// TestTell_LeavesRoomForTheProgram checks that the limit of Go's heap is below that of the process, whether a cgroup or
+// TestTell_LeavesMemoryForProgram checks that the limit of Go's heap is below that of the process, whether a cgroup or
 // GOMEMLIMIT limits the process.
-func TestTell_LeavesRoomForTheProgram(t *testing.T) {
+func TestTell_LeavesMemoryForProgram(t *testing.T) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
 	debug.SetMemoryLimit(math.MaxInt64)
 	if got := memory.SetGoLimit(memory.Limit{Bytes: math.MaxInt64}); got != 0 ||

@@ -20,7 +20,7 @@ func start(t *testing.T, path string, wantDied int) *File {
 	return f
 }
 
-// reports is like start, but the daemon does not get to note that it has reported.
+// reports is like start, but the daemon ends before it records that it has reported the crashes.
 func reports(t *testing.T, path string, wantDied int) *File {
 	t.Helper()
 	f := create(t, path)
@@ -119,7 +119,7 @@ func TestCrash_FoundAtAnyPathSpelling(t *testing.T) {
 	}
 }
 
-func TestFile_OfOtherSocketIsIgnored(t *testing.T) {
+func TestFile_IgnoresOtherSockets(t *testing.T) {
 	dir := t.TempDir()
 	other := start(t, filepath.Join(dir, "spans"), 0)
 	kill(t, other)
@@ -134,7 +134,7 @@ func TestFile_OfOtherSocketIsIgnored(t *testing.T) {
 
 // Files that are no recovery files, or belong to another user, are ignored and do not prevent the
 // start. A file that can't be read is named in the error.
-func TestFile_OfOtherUserIsIgnored(t *testing.T) {
+func TestFile_IgnoresOtherUsers(t *testing.T) {
 	dir, err := os.MkdirTemp("", "so")
 	if err != nil {
 		t.Fatal(err)

@@ -44,7 +44,7 @@ func DirectoryBytes(connections int) int {
 // header is the first part of the file. After a crash, later daemons change reportedStage and reportedAt.
 type header struct {
 	magic, records uint64
-	startTime      uint64            // when the daemon started, in nanoseconds since the epoch
+	startTime      uint64            // time when the daemon started, in nanoseconds since the epoch
 	reportedStage  uint64            // a reportStage: which losses later daemons have reported
 	reportedAt     uint64            // time of the first report, in nanoseconds since the epoch
 	overwritten    [receivers]uint64 // by receiver: spans of overwritten cycles that were not delivered or given up

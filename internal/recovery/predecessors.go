@@ -54,12 +54,12 @@ type predecessor struct {
 	connections     int             // number of connections in the file
 	receiverLosses  [receivers]Loss // spans that no client kept
 	clientLoss      Loss            // undelivered spans of clients that have not reconnected
-	awaitUntil      time.Time       // when clients that have not reconnected are given up
+	awaitUntil      time.Time       // time when clients that have not reconnected are given up
 	isSurplus       bool            // exceeds maxKeptFiles, so its file is removed early
 	isStuck         bool            // the file can't be removed
 	reportedStage   reportStage     // losses that this daemon or an earlier one has reported
 	recordedStage   reportStage     // value of reportedStage that was last written to the file
-	firstReportTime time.Time       // when an earlier daemon reported the crash
+	firstReportTime time.Time       // time when an earlier daemon reported the crash
 }
 
 // predecessors are the daemons with the same socket path that crashed or were killed.
@@ -606,7 +606,7 @@ func (c *contents) connectionLoss(connection *record) (loss Loss) {
 
 // spanGroup is a group of successive spans of a connection. The spans of a connection are numbered from 1.
 type spanGroup struct {
-	spans    uint64     // how many spans the group has
+	spans    uint64     // number of spans in the group
 	lastSpan uint64     // number of the last span of the group
 	state    cycleState // common state of the cycles that contain the spans
 }

@@ -105,7 +105,7 @@ func (m *model) check(t *testing.T, c *client, count uint64) {
 // The next daemon returns the outcome of each span according to the state of its cycle. If a mark
 // has cycles with different states, the outcome is doubtful. Spans that may have arrived are never
 // resent, and undelivered spans are never settled.
-func TestOutcomes_OfCrashedDaemon(t *testing.T) {
+func TestOutcomes_AfterCrash(t *testing.T) {
 	exact, all := 0, 0
 	for seed := range uint64(100) {
 		path := filepath.Join(t.TempDir(), "s")
@@ -331,7 +331,7 @@ func FuzzDamagedFile(f *testing.F) {
 }
 
 // An unknown token has no outcomes. A token of this daemon itself has settled ones.
-func TestOutcomes_OfTokens(t *testing.T) {
+func TestOutcomes_UnknownAndOwnTokens(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	f := start(t, path, 0)
 	s := NewSettlementTracker(f)
@@ -718,7 +718,7 @@ func TestDirectory_KeepsClients(t *testing.T) {
 }
 
 // Thousands of files are read a few at a time, reported, and removed.
-func TestDirectory_OfThousandsOfFiles(t *testing.T) {
+func TestDirectory_ThousandsOfFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	f := start(t, path, 0)
 	f.BeginCycle(0)

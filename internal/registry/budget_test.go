@@ -129,9 +129,9 @@ func TestLabelBytes(t *testing.T) {
 	}
 }
 
-// TestBlockedValue_OfClient: a label that the tracer has collapsed takes no row, and is equal to one
+// TestBlockedValue_SentByClient: a label that the tracer has collapsed takes no row, and is equal to one
 // that is collapsed here.
-func TestBlockedValue_OfClient(t *testing.T) {
+func TestBlockedValue_SentByClient(t *testing.T) {
 	r, origin := one(t, func(c *registry.Config) {
 		c.Budgets[span.LabelResource], c.Budgets[span.LabelPeerTag] = 1, 1
 	})

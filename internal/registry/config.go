@@ -19,7 +19,7 @@ type Config struct {
 	TagBudgets       map[string]int // overrides Budgets for tags with these keys, in both lists
 	ConflateRuntimes bool           // treat origins that differ only in runtime ID as one
 	Attributes       bool           // origins can have resource attributes
-	Masking          Masking        // which resources and endpoints are masked
+	Masking          Masking        // resources and endpoints that are masked
 	Measures         int            // number of measures, whose values are counted under keys of their own
 }
 
@@ -71,7 +71,8 @@ func (c *Config) LimitTag(key string, limit int) {
 	c.TagBudgets[key] = max(c.TagBudgets[key], limit)
 }
 
-// tagBudget returns the maximum number of distinct values for a tag key in a list of tags.
+// tagBudget returns the maximum number of distinct values for a tag key. list is the label that contains the tag, for
+// example the peer tags.
 func (c *Config) tagBudget(list span.Label, key string) int {
 	limit, isNamed := c.TagBudgets[key]
 	if isNamed {

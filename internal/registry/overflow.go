@@ -38,7 +38,7 @@ type Overflow struct {
 // LabelOverflow describes a label of a service that had more values than its budget allows.
 type LabelOverflow struct {
 	Service string `json:"service"`
-	Label   string `json:"label"`  // as in --cardinality-limit, for example "resource" or "tag:tenant.id"
+	Label   string `json:"label"`  // label as in --cardinality-limit, for example "resource" or "tag:tenant.id"
 	Budget  int    `json:"budget"` // maximum number of distinct values
 	// Wanted is the estimated number of distinct values that the label had. The standard error is 1.6 %. If several
 	// processes of the service have exceeded the budget, it is the largest number among the first four of them.
@@ -66,8 +66,8 @@ type overflows struct {
 // key adds the values that get no slot. The others are added when the interval ends.
 type labelDemand struct {
 	origin    OriginID
-	service   string // of the first process of the origin
-	label     string // as in --cardinality-limit
+	service   string // service of the first process of the origin
+	label     string // label as in --cardinality-limit
 	budget    int
 	isIgnored bool // too many labels are measured already, or the measurement has ended
 	values    *demand.Distinct

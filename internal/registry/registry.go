@@ -208,13 +208,13 @@ func (r *Registry) Contents() ([]span.Origin, []KeyEntry) {
 // last interval; n-2 belongs to the last one or to an earlier one.
 type Intervals struct {
 	mu         sync.Mutex // guards all fields, and both registries
-	number     uint64     // of the current interval
+	number     uint64     // number of the current interval
 	registries [2]*Registry
 	filter     *filter
 	lostLabels lostLabels
 	masked     [span.LabelCount]uint64 // keys with a masked label
 
-	overflow       *Overflow // of the last interval with one, without IsLast; immutable
+	overflow       *Overflow // overflow of the last interval with one, without IsLast; immutable
 	isOverflowLast bool      // no later interval has ended
 }
 

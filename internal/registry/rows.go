@@ -163,7 +163,7 @@ func (u usage) dividedBy(divisor int) usage {
 // have no row left, an origin below its fair share can take up to a quarter of its fair share from
 // a reserve. The reserve is a quarter of the total, and exists in addition to it.
 type rowBudget struct {
-	limit       usage // for all origins, without the reserve
+	limit       usage // limit for all origins, without the reserve
 	rows        budget
 	bytes       budget
 	reserve     usage

@@ -335,7 +335,7 @@ type Stats struct {
 	Published uint64 // slots that were consumed and freed
 	Skipped   uint64 // slots that were skipped and freed
 	Abandoned uint64 // slots skipped by Abandon
-	Sleeps    uint64 // how often the consumer has gone to sleep
+	Sleeps    uint64 // number of times that the consumer has gone to sleep
 	Wakes     uint64 // sleeps that a producer or a signal has ended
 }
 

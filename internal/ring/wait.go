@@ -91,7 +91,7 @@ const (
 // one nap is skipped, after the next one three, and so on, up to maxSkippedNaps. Work that arrives
 // during a nap resets this.
 type idlePolicy struct {
-	timer      *time.Timer // ends a nap
+	timer      *time.Timer // timer that ends a nap
 	hadWork    bool        // the consumer has had work since the last sleep
 	wasNap     bool        // the last sleep was a nap
 	napsToSkip int         // number of naps that are still to be replaced by parks
@@ -141,7 +141,7 @@ func (i *idlePolicy) setNapsToSkip() {
 // exactly one token, which the consumer receives before its next sleep.
 type parking struct {
 	sleepState atomic.Uint32 // awake, napping or parked
-	wakeToken  chan struct{} // ends a sleep
+	wakeToken  chan struct{} // holds a token after a producer ended a sleep
 }
 
 // The values of parking.sleepState.

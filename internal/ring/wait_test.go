@@ -202,11 +202,11 @@ func TestNap_SkippedWithoutWork(t *testing.T) {
 	})
 }
 
-// TestNap_SleepsThroughNoBacklog fills a ring from several producers while its consumer begins and
+// TestNap_WakesForFullRing fills a ring from several producers while its consumer begins and
 // ends naps. In the bubble, time passes only while all goroutines are blocked, and a producer
 // without room blocks until the consumer has freed slots. So time passes only if the consumer of a
 // full ring was not woken.
-func TestNap_SleepsThroughNoBacklog(t *testing.T) {
+func TestNap_WakesForFullRing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const size = 4 * backlogPart
 		r, err := New[uint64](size)

@@ -199,12 +199,12 @@ const busiestShown = 10
 // Stats describes the distribution of the key space over the drainers. Loads are those of the last
 // interval, estimated from a sample.
 type Stats struct {
-	Policy     string          `json:"policy"` // how the number of partitions is chosen
+	Policy     string          `json:"policy"` // policy for the number of partitions
 	Partitions int             `json:"partitions"`
-	Epoch      uint64          `json:"epoch"` // of the routing; increases with each change
+	Epoch      uint64          `json:"epoch"` // epoch of the routing; increases with each change
 	Split      int             `json:"split"`
 	LoadRatio  float64         `json:"load_ratio"` // load of the busiest drainer over that of the idlest; 1 if even
-	SlotsUsed  int             `json:"slots_used"` // of all rings
+	SlotsUsed  int             `json:"slots_used"` // used slots of all rings
 	Slots      int             `json:"slots"`
 	Drainers   []DrainerLoad   `json:"drainers"`
 	Busiest    []PartitionLoad `json:"busiest"`
@@ -221,7 +221,7 @@ type Stats struct {
 // DrainerLoad is the load of one drainer.
 type DrainerLoad struct {
 	Offered    uint64  `json:"offered"` // spans, estimated
-	Share      float64 `json:"share"`   // of all spans offered
+	Share      float64 `json:"share"`   // share of all spans offered
 	Partitions int     `json:"partitions"`
 	SlotsUsed  int     `json:"slots_used"`
 	Slots      int     `json:"slots"`

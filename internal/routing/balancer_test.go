@@ -15,7 +15,7 @@ func newTestBalancer(drainers, partitions int) *Balancer {
 	return b
 }
 
-// ask adds noted spans to the demand of partitions.
+// ask adds counted spans to the demand of partitions.
 func (b *Balancer) ask(loads []uint64) {
 	for p, load := range loads {
 		b.demand.counts[p].Add(load)

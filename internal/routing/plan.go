@@ -41,7 +41,7 @@ type Plan struct {
 type PlanStats struct {
 	At           time.Time `json:"at"`
 	OldLoadRatio float64   `json:"load_ratio_before"` // load of the busiest drainer over that of the idlest
-	NewLoadRatio float64   `json:"load_ratio_after"`  // as planned
+	NewLoadRatio float64   `json:"load_ratio_after"`  // planned load ratio
 	Moves        int       `json:"moves"`             // partitions that change their owners
 	Splits       int       `json:"splits"`            // partitions that get more owners
 	Merges       int       `json:"merges"`            // split partitions that go back to one owner

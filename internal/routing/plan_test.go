@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// loadShapes are kinds of traffic: the load of partition i, in noted spans.
+// loadShapes are kinds of traffic: each returns the load of partition i, in counted spans.
 var loadShapes = map[string]func(rnd *rand.Rand, i int) uint64{
 	"even":    func(*rand.Rand, int) uint64 { return 5000 },
 	"uniform": func(rnd *rand.Rand, _ int) uint64 { return 1 + rnd.Uint64N(10_000) },
@@ -209,8 +209,8 @@ func best(loads []uint64, drainers int) float64 {
 	return float64(least)
 }
 
-// TestPlan_IsNearTheBest compares the plan with the best assignment of all.
-func TestPlan_IsNearTheBest(t *testing.T) {
+// TestPlan_IsNearOptimum compares the plan with the best assignment of all.
+func TestPlan_IsNearOptimum(t *testing.T) {
 	for seed := range uint64(2000) {
 		rnd := rand.New(rand.NewPCG(seed, 5))
 		drainers := 2 + rnd.IntN(3)

@@ -183,7 +183,7 @@ func (d *demand) loadsSince(lastCounts *[MaxPartitions]uint64, partitions int) [
 // A retried batch calls Begin again, but CountLoad only once.
 type Route struct {
 	balancer   *Balancer
-	routing    *Routing // of this batch
+	routing    *Routing // routing of this batch
 	batch      uint32   // random number that selects an owner of split partitions
 	random     *rand.Rand
 	nextSample int // index of the next sampled span in the next batch

@@ -77,8 +77,8 @@ type traces struct {
 
 // trace is the state of one trace.
 type trace struct {
-	isExempt    bool // has an error or is slow, so all of its spans are forwarded
-	isForwarded bool // at least one of its spans is forwarded
+	isExempt    bool // whether it has an error or is slow, so that all of its spans are forwarded
+	isForwarded bool // whether at least one of its spans is forwarded
 }
 
 const traceBytes = int(unsafe.Sizeof(trace{}))

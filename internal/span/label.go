@@ -30,8 +30,8 @@ const (
 // labelSpec describes a label, except for its field in Key. The test of the labels table lists the other places
 // that must be edited to add a label.
 type labelSpec struct {
-	name      string // in metrics and in --cardinality-limit
-	agentName string // in the agent's statistics
+	name      string // name in metrics and in --cardinality-limit
+	agentName string // name in the agent's statistics
 	maxBytes  int    // maximum length of the text or of one tag; longer ones are truncated
 	maxTags   int    // maximum length of a list; further tags are dropped
 	// maximum number of distinct texts per origin and interval; for a list, of distinct tags per tag key

@@ -70,7 +70,7 @@ func TestAttributes_RoundTrip(t *testing.T) {
 }
 
 // Only an origin with attributes loses the fields that identify its process.
-func TestOrigin_OfServiceHasNoProcess(t *testing.T) {
+func TestOrigin_WithoutInstance(t *testing.T) {
 	o := Origin{Service: "shop", Env: "prod", Host: "h", ContainerID: "c", RuntimeID: "r"}
 	if got := o.WithoutInstance(); got != o {
 		t.Errorf("%+v", got)

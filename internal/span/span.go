@@ -114,8 +114,8 @@ const (
 // the body.
 type Batch struct {
 	Snapshots    []Snapshot
-	Values       []Value // in the order of their snapshots
-	Fingerprints []byte  // of all snapshots
+	Values       []Value // values in the order of their snapshots
+	Fingerprints []byte  // fingerprints of all snapshots
 	Labeler      Labeler
 }
 

@@ -15,7 +15,7 @@ import (
 type collector struct {
 	sources      Sources
 	version      string
-	maxMemory    int64 // of the configuration, in bytes
+	maxMemory    int64 // maximum memory of the configuration, in bytes
 	limit        memory.Limit
 	httpEvicted  func() uint64 // evicted connections to --http-addr
 	logLinesLost func() uint64

@@ -36,7 +36,7 @@ type Receiver struct {
 	BufferedBytes int64             `json:"buffered_bytes"`
 	Connections   Bounded           `json:"connections"`
 	Refused       uint64            `json:"refused_connections"`
-	LastResponse  time.Time         `json:"last_response"`       // when a request or a connection last ended; zero if none has
+	LastResponse  time.Time         `json:"last_response"`       // time when a request or a connection last ended; zero if none has
 	Forwarded     map[string]uint64 `json:"forwarded,omitempty"` // number of forwarded requests by result
 	// DiscardedSignals counts requests with metrics and logs, by signal, that were accepted and discarded because
 	// there is no upstream. They are part of the result "other".

@@ -66,7 +66,7 @@ func TestColdMessages_RoundTrip(t *testing.T) {
 	roundTrip(t, Bye{}, AppendBye(nil, &Bye{}), DecodeBye)
 }
 
-func TestFields_OfLaterVersionsAreSkipped(t *testing.T) {
+func TestFields_UnknownAreSkipped(t *testing.T) {
 	later := []byte("\xa5later\x82\xa1a\x93\x01\xc0\xcb\x00\x00\x00\x00\x00\x00\x00\x00\x07\xc4\x01\xff")
 	for _, v := range loadVectors(t) {
 		kind, body, err := Split(v.bytesOf(t)[HeaderLen:])

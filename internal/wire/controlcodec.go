@@ -156,7 +156,7 @@ const maxDepth = 8
 // dependencies.
 type controlReader struct {
 	msgpack.Reader
-	operation string // for error messages
+	operation string // operation, for error messages
 	body      []byte
 	err       error
 }

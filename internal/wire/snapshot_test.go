@@ -250,7 +250,7 @@ func TestWeight_ErrorPosition(t *testing.T) {
 }
 
 // A numbered snapshot has the same encoding whether the buffer is large enough for the fast path or not.
-func TestNumbered_WithRoomAgrees(t *testing.T) {
+func TestNumbered_FastPathMatchesSlowPath(t *testing.T) {
 	values := []uint64{
 		0, 1, 127, 128, 255, 256, 65535, 65536, 1<<32 - 1, 1 << 32, 1<<63 - 1, 1 << 63,
 		1<<64 - 1,

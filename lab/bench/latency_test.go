@@ -44,9 +44,9 @@ func TestQuantiles(t *testing.T) {
 	}
 }
 
-// TestQuantiles_OfHistogram: the quantiles of a metric's histogram lie within its buckets, and
+// TestQuantiles_FromHistogram: the quantiles of a metric's histogram lie within its buckets, and
 // none is over its last bound.
-func TestQuantiles_OfHistogram(t *testing.T) {
+func TestQuantiles_FromHistogram(t *testing.T) {
 	if got := newLatencies().times(); got != (Times{}) {
 		t.Errorf("of nothing: %+v", got)
 	}

@@ -14,7 +14,7 @@ type tracesRun struct {
 	policy    *dd.Policy
 	counting  []countedAlone // one per round
 	relay     *producer
-	loads     [loads]load // in the order of their turns
+	loads     [loads]load // loads in the order of their turns
 	costs     costs       // costs of the turns in which the daemon counts
 }
 

@@ -83,8 +83,8 @@ func TestInterrupt_IsAShutdown(t *testing.T) {
 	}
 }
 
-// TestVerdict_NoConnectionFails: a check without any connection fails.
-func TestVerdict_NoConnectionFails(t *testing.T) {
+// TestVerdict_FailsWithoutConnection: a check without any connection fails.
+func TestVerdict_FailsWithoutConnection(t *testing.T) {
 	s := serve(t, 0, nil)
 	s.stop()
 	if _, err := s.wait(t); err == nil || !strings.Contains(err.Error(), "no tracer connected") {

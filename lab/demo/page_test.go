@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestQuantile_OfBuckets: since computes the quantile of the spans between two readings as
+// TestQuantile_FromBuckets: since computes the quantile of the spans between two readings as
 // histogram_quantile does.
-func TestQuantile_OfBuckets(t *testing.T) {
+func TestQuantile_FromBuckets(t *testing.T) {
 	earlier := &route{buckets: map[float64]float64{1: 5, 2: 5, math.Inf(1): 5}}
 	now := &route{buckets: map[float64]float64{1: 15, 2: 35, math.Inf(1): 45}}
 	for q, want := range map[float64]float64{0.125: 0.5, 0.25: 1, 0.5: 1.5, 0.75: 2, 0.95: 2} {

@@ -8,9 +8,9 @@ import (
 // Fault is the misbehavior of the agent for one request. The zero Fault is normal behavior.
 type Fault struct {
 	Kind   FaultKind
-	Status int         // for Answer
-	Header http.Header // for Answer
-	Raw    []byte      // for Raw
+	Status int         // status for Answer
+	Header http.Header // header for Answer
+	Raw    []byte      // bytes for Raw
 }
 
 // FaultKind is a kind of misbehavior.

@@ -16,7 +16,7 @@ type Totals struct {
 	Refused  uint64 // rejected requests, by a rule or by a fault
 	Bytes    uint64 // bytes of the payloads
 	Counts
-	Rows []Row // in the order of their first appearance
+	Rows []Row // rows in the order of their first appearance
 
 	Counted, Uncounted TraceTotals // traces with and without the counted marker
 

@@ -24,7 +24,7 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 )
 
-// application is a running application with published instrumentations.
+// application is a running application that uses published instrumentation libraries.
 type application struct {
 	t       *testing.T
 	process *exec.Cmd

@@ -19,8 +19,8 @@ type crossing struct {
 	t      *testing.T
 	path   string
 	agent  string                      // agent's socket
-	stats  atomic.Pointer[connHandler] // for connections with a payload
-	info   atomic.Pointer[connHandler] // for all other connections
+	stats  atomic.Pointer[connHandler] // handler for connections with a payload
+	info   atomic.Pointer[connHandler] // handler for all other connections
 	mu     sync.Mutex
 	closed func()
 }
@@ -135,24 +135,24 @@ func discarding(c *crossing, in *bufio.Reader, conn *net.UnixConn) {
 	}
 }
 
-// cutBeforeReading disconnects after the head.
+// cutBeforeReading reads the request line and the headers, and disconnects.
 func cutBeforeReading(_ *crossing, in *bufio.Reader, _ *net.UnixConn) { _, _ = http.ReadRequest(in) }
 
-// tooLate lets the agent count the request, and responds when the client has disconnected.
+// tooLate lets the agent count the request, but responds only after the client has disconnected.
 func tooLate(c *crossing, in *bufio.Reader, conn *net.UnixConn) {
 	response := c.ask(in, conn)
 	_, _ = io.Copy(io.Discard, in)
 	_, _ = conn.Write(response)
 }
 
-// cutWhileReading disconnects within the request.
+// cutWhileReading reads a part of the body, and disconnects.
 func cutWhileReading(_ *crossing, in *bufio.Reader, conn *net.UnixConn) {
 	if _, err := invite(in, conn); err == nil {
 		_, _ = io.ReadFull(in, make([]byte, 1000))
 	}
 }
 
-// cutAfterReading disconnects after the request, without counting it.
+// cutAfterReading reads the whole request, and disconnects without counting it.
 func cutAfterReading(_ *crossing, in *bufio.Reader, conn *net.UnixConn) {
 	if request, err := invite(in, conn); err == nil {
 		_, _ = io.Copy(io.Discard, request.Body)

@@ -14,10 +14,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 )
 
-// TestHostHeaders_MakeNoSeries checks that requests of one route with 1,001 different Host headers,
+// TestHostHeaders_CreateNoSeries checks that requests of one route with 1,001 different Host headers,
 // which SDKs record as server.address, become a single Prometheus series. An operator can enable that
 // label, within its budget.
-func TestHostHeaders_MakeNoSeries(t *testing.T) {
+func TestHostHeaders_CreateNoSeries(t *testing.T) {
 	const hosts = 1001
 	for _, named := range []string{"all", "all,server.address=40"} {
 		dimensions, err := points.ParseDimensions(named)

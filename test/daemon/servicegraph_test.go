@@ -30,7 +30,7 @@ import (
 // call is a connection of the test's services. A client's span has the attributes, and so has a consumer's.
 type call struct {
 	client, server string // nodes
-	kind           int    // of the span of the edge: 2 server, 3 client, 4 producer, 5 consumer
+	kind           int    // kind of the span of the edge: 2 server, 3 client, 4 producer, 5 consumer
 	connection     string
 	attributes     []string // names and values
 	serves         bool     // the server has a span of its own, which must not be counted

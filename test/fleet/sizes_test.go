@@ -50,9 +50,9 @@ func TestSizes(t *testing.T) {
 	f.account(t, l.oracle.counted(t))
 }
 
-// TestSizes_OfPoint measures the bytes per point that a daemon sends, for a pod with few spans per
+// TestSizes_BytesPerPoint measures the bytes per point that a daemon sends, for a pod with few spans per
 // series and interval, and for a pod with many.
-func TestSizes_OfPoint(t *testing.T) {
+func TestSizes_BytesPerPoint(t *testing.T) {
 	for _, compression := range []string{"none", "gzip"} {
 		for _, spans := range []int{1, 10, 1000} {
 			t.Setenv("OTEL_EXPORTER_OTLP_COMPRESSION", compression)

@@ -48,7 +48,7 @@ type account struct {
 
 	isMerged   bool      // its statistics are merged by the daemon, so its requests are not forwarded
 	hasMetrics bool      // its daemon exports metrics as well
-	last       time.Time // when the last request completed
+	last       time.Time // time when the last request completed
 }
 
 func newLedger() *ledger { return &ledger{senders: map[string]*account{}} }

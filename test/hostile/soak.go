@@ -30,7 +30,7 @@ type soak struct {
 	mu           sync.Mutex
 	violations   uint64            // number of violated limits
 	reported     map[string]int    // number of violations by message format
-	healthySince time.Time         // when the last fault ended; zero during a fault
+	healthySince time.Time         // time when the last fault ended; zero during a fault
 	attempts     map[string]uint64 // by shape
 	faultKinds   map[string]bool   // fault kinds that were tried
 }

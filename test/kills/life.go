@@ -19,9 +19,9 @@ import (
 type life struct {
 	End          string        `json:"end"`             // kind of end, one of the constants below
 	Store        int           `json:"store,omitempty"` // the daemon kills itself after this number of stores to its recovery file; 0 means never
-	Uptime       time.Duration `json:"lasts"`           // from the start until the first signal
+	Uptime       time.Duration `json:"lasts"`           // time from the start until the first signal
 	SignalGap    time.Duration `json:"more,omitempty"`  // between the two signals of an end
-	RestartDelay time.Duration `json:"gap,omitempty"`   // from the end until the next daemon starts
+	RestartDelay time.Duration `json:"gap,omitempty"`   // time from the end until the next daemon starts
 	File         string        `json:"file,omitempty"`  // damage to recovery files after the end: torn, foreign, gone
 }
 

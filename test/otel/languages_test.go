@@ -65,9 +65,9 @@ func TestMetrics_EqualNode(t *testing.T) { node.compareMetrics(t) }
 
 func TestMetrics_EqualJava(t *testing.T) { java.compareMetrics(t) }
 
-// TestSamplers_OfLanguages puts each of these SDKs at each position of a chain of services, and the Go
+// TestSamplers_MixedLanguages puts each of these SDKs at each position of a chain of services, and the Go
 // SDK at the other positions.
-func TestSamplers_OfLanguages(t *testing.T) {
+func TestSamplers_MixedLanguages(t *testing.T) {
 	python := caller{language{command: []string{sdks + "/python/bin/python", "apps/chain.py"}}, 14}
 	node := caller{language{
 		command: []string{"node", "apps/chain.js"}, env: []string{"NODE_PATH=" + sdks + "/node/node_modules"},

@@ -13,10 +13,10 @@ import (
 	modzip "golang.org/x/mod/zip"
 )
 
-// TestGoInstall_OfTheLatestVersion installs the daemon with the go command alone: outside of any
+// TestGoInstall_LatestVersion installs the daemon with the go command alone: outside of any
 // module, from a module proxy. The proxy has the tracked files of the work tree as v0.2.0. Dependencies
 // come from the module cache, so the network is not used.
-func TestGoInstall_OfTheLatestVersion(t *testing.T) {
+func TestGoInstall_LatestVersion(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)

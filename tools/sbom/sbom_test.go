@@ -13,10 +13,10 @@ import (
 	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
-// TestSBOM_OfDaemon builds the daemon and compares its bill of materials with the modules
+// TestSBOM_MatchesDaemon builds the daemon and compares its bill of materials with the modules
 // that the go command finds in it. They must be the same, and each one except the standard
 // library must be required by another.
-func TestSBOM_OfDaemon(t *testing.T) {
+func TestSBOM_MatchesDaemon(t *testing.T) {
 	binary := filepath.Join(t.TempDir(), "spanstatsd")
 	command := func(args ...string) []byte {
 		t.Helper()

@@ -139,7 +139,7 @@ func (t *Table) Bytes() (bytes int64) {
 type cycle struct {
 	numberPlusOne uint64 // 0 before the first cycle
 	rows          []row
-	heads         []int32 // of lists of rows by the low bits of their keys: index plus one
+	heads         []int32 // heads of lists of rows, by the low bits of their keys: index plus one
 }
 
 // belongsTo reports whether the exemplars are those of the cycle with the given number.

@@ -14,7 +14,7 @@ import "math"
 // A Histogram is large and flat, and is reused for the next key. The zero value is empty.
 type Histogram struct {
 	zeros        uint64
-	counts       [allBuckets]uint64 // at MaxScale
+	counts       [allBuckets]uint64 // counts at MaxScale
 	first, end   int                // range of the counts that may not be 0
 	countsBuffer []uint64           // memory of what Buckets returned
 	mappings     mappingCache

@@ -113,9 +113,8 @@ func TestHistogram_EveryValueHasBucket(t *testing.T) {
 	}
 }
 
-// TestHistogram_BinsOfMappings: of tracers' mappings, and of stores in the agent's
-// grid, a bin goes to the bucket of its mapping's value, and one that no duration can have
-// to the nearest that one can.
+// TestHistogram_BinsOfMappings: a bin of a tracer's mapping, or of a store in the agent's grid, is counted in the
+// bucket that contains the value of the bin. A value that no duration can have is counted in the nearest bucket.
 func TestHistogram_BinsOfMappings(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for _, m := range append(someMappings, Mapping{Gamma: 1.02, Offset: -1e4},

@@ -13,7 +13,7 @@ import (
 // so tracers' sketches are kept apart by mapping. Mappings are equal only if all bits are.
 type Mapping struct {
 	Gamma, Offset float64
-	Interpolation int32 // as numbered in the format
+	Interpolation int32 // number of the interpolation in the format
 }
 
 // AgentMapping is the mapping of the Datadog agent, and that of every span counted by the daemon.

@@ -59,8 +59,8 @@ func TestSockets_FoundByAddress(t *testing.T) {
 	}
 }
 
-// TestSockets_OfOtherProcess covers a LISTEN_PID of another process, and missing variables.
-func TestSockets_OfOtherProcess(t *testing.T) {
+// TestSockets_IgnoresOtherProcess covers a LISTEN_PID of another process, and missing variables.
+func TestSockets_IgnoresOtherProcess(t *testing.T) {
 	t.Setenv("LISTEN_PID", "1")
 	t.Setenv("LISTEN_FDS", "3")
 	if s, err := TakeSockets(); len(s.inherited) != 0 || err != nil {

@@ -27,9 +27,9 @@ import (
 // 0.8.3, ddsketch 3.0.1 (Python), sketches-js 2.1.1.
 var tracersDurations = []float64{0, 1, 1, 1000, 1500, 123_456, 1e6, 1.1e6, 5e6, 2e9, 6e10}
 
-// TestSketches_OfClients reads sketches of other languages. It checks that the mapping is accepted,
+// TestSketches_OtherLanguages reads sketches of other languages. It checks that the mapping is accepted,
 // and that all durations that the tracer has not collapsed are in the correct bins.
-func TestSketches_OfClients(t *testing.T) {
+func TestSketches_OtherLanguages(t *testing.T) {
 	files, err := filepath.Glob("testdata/sketches/*")
 	if err != nil || len(files) != 6 {
 		t.Fatal(files, err)

@@ -40,16 +40,16 @@ type Decoder struct {
 	format  Format
 	table   *spantable.Table
 	names   *spantable.Names // names of the tags to keep
-	strings stringTable      // for formats that refer to strings by index
+	strings stringTable      // strings of a payload, for formats that refer to strings by index
 
 	list TraceList
 	// nextField maps each field to the one that followed it in the last span. Tracers write the fields
 	// of all spans in the same order, so this is the first candidate for the next field.
 	nextField [fieldTableSize]field
 
-	payloadTags processTags // from the spans of all traces so far
+	payloadTags processTags // tags from the spans of all traces so far
 	sender      spantable.Sender
-	traceTags   traceTags // from the spans of the current trace
+	traceTags   traceTags // tags from the spans of the current trace
 	lastTagMap  field     // last map of tags in the current span; fieldOther if none
 }
 
@@ -187,7 +187,7 @@ const (
 	FormatV1
 )
 
-// String returns the version in the path of the endpoint.
+// String returns the version in the path of the endpoint, for example v0.4.
 func (f Format) String() string { return [...]string{"v0.4", "v0.5", "v0.7", "v1.0"}[f] }
 
 // hasInlineStrings reports whether the format writes out every string instead of using an index.

@@ -177,9 +177,9 @@ func TestSpan_EachFormat(t *testing.T) {
 	}
 }
 
-// TestPriority_OfRoot checks that the priority of the root span takes precedence over that
+// TestPriority_RootTakesPrecedence checks that the priority of the root span takes precedence over that
 // of later spans. In a trace without a root, the last priority counts.
-func TestPriority_OfRoot(t *testing.T) {
+func TestPriority_RootTakesPrecedence(t *testing.T) {
 	spanOf := func(parent int, priority any) object {
 		o := object{"span_id", 1, "parent_id", parent, "meta", object{}, "metrics", object{}}
 		if priority != nil {

@@ -330,9 +330,9 @@ func TestLimits_SpansPerBody(t *testing.T) {
 	}
 }
 
-// TestPositions_OfMessages checks that the position of each span, scope and resource contains
+// TestPositions_ContainMessages checks that the position of each span, scope and resource contains
 // its message.
-func TestPositions_OfMessages(t *testing.T) {
+func TestPositions_ContainMessages(t *testing.T) {
 	resource := otlptest.Field(nil, 1, []byte{})
 	spans := []otlptest.Span{
 		{Trace: 3, ID: 1, State: "a=b", Name: "x"},

@@ -42,8 +42,8 @@ func submessage(b []byte, number protowire.Number, content []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(b, number, protowire.BytesType), content)
 }
 
-// TestJSON_AsProtobuf compares the result for exampleJSON with hand-written protobuf.
-func TestJSON_AsProtobuf(t *testing.T) {
+// TestJSON_MatchesProtobuf compares the result for exampleJSON with hand-written protobuf.
+func TestJSON_MatchesProtobuf(t *testing.T) {
 	tag := func(b []byte, number protowire.Number, n uint64) []byte {
 		return protowire.AppendVarint(protowire.AppendTag(b, number, protowire.VarintType), n)
 	}

@@ -327,7 +327,7 @@ func TestJSON_AllocatesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkFromJSON converts a recorded request, with FromJSON and with the model.
+// BenchmarkFromJSON converts a recorded request with FromJSON, and with the reference implementation.
 func BenchmarkFromJSON(b *testing.B) {
 	body := recordedJSON(b)
 	room := make([]byte, 0, ProtobufBytes(len(body)))

@@ -55,7 +55,7 @@ func gather(body []byte, maxTags int) (*payload.Payload, error) {
 	return p, err
 }
 
-func TestWalk_AsDecode(t *testing.T) {
+func TestVisitor_MatchesDecode(t *testing.T) {
 	body := buckets(t, nil)
 	want, err := payload.Decode(body)
 	if err != nil {

@@ -118,8 +118,8 @@ func TestBody_Truncated(t *testing.T) {
 	}
 }
 
-// TestBody_NoListOfSpans decodes requests that are not valid lists of spans.
-func TestBody_NoListOfSpans(t *testing.T) {
+// TestBody_InvalidList decodes requests that are not valid lists of spans.
+func TestBody_InvalidList(t *testing.T) {
 	of := func(field string) string { return `[{"traceId":"1","id":"1","duration":1,` + field + `}]` }
 	if got, err := decoded([]byte(of(`"x":1`)), false); err != nil || len(got) != 1 {
 		t.Fatal(got, err)

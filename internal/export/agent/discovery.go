@@ -253,7 +253,7 @@ func (d *discovery) payloadLimit() int { return d.features.load().MaxRequestByte
 type agentInfo struct {
 	features Features
 	state    string // the Datadog-Agent-State header that corresponds to this content
-	version  string // of the agent
+	version  string // version of the agent
 }
 
 // parseInfo parses a response of /info. It returns an error if body is not valid JSON.
@@ -298,7 +298,7 @@ type Features struct {
 	SpanKinds          []string `json:"span_kinds_stats_computed"`
 	IgnoreResources    []string `json:"ignore_resources"`
 	FiltersTags        bool     `json:"-"`               // ignores traces depending on the tags of their roots
-	DropsP0s           bool     `json:"client_drop_p0s"` // does not need unsampled traces
+	DropsP0s           bool     `json:"client_drop_p0s"` // whether the agent does not need unsampled traces
 	ObfuscationVersion uint64   `json:"obfuscation_version"`
 	MaxRequestBytes    int      `json:"-"` // maximum length of a payload; 0 if unknown
 }

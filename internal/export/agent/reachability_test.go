@@ -194,7 +194,7 @@ func TestPause_EndsAtRecovery(t *testing.T) {
 
 // An agent that answers without accepting payloads has its own state, whatever it answers. The
 // log has one line about it. The payloads stay queued.
-func TestAgent_AnswersWithoutAccepting(t *testing.T) {
+func TestAgent_RespondsWithoutAccepting(t *testing.T) {
 	for name, test := range map[string]struct {
 		answer post.Answer
 		logged string

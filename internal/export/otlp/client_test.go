@@ -77,7 +77,7 @@ func TestEndpoint_UnixSocket(t *testing.T) {
 }
 
 // The operator's timeout applies, if it is shorter than the caller's.
-func TestTimeout_OfOperator(t *testing.T) {
+func TestTimeout_ShorterThanCallers(t *testing.T) {
 	_, l := socketIn(t) // accepts connections and reads nothing
 	x := exporterTo(t, "unix://"+l.Addr().String(), func(c *Config) { c.Timeout = 20 * time.Millisecond })
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)

@@ -89,7 +89,7 @@ func TestResources_SeparateIfDifferent(t *testing.T) {
 
 // The sum of a point is that of its spans in seconds. If spans have weights, it is scaled, because
 // the histogram contains each span once.
-func TestSum_OfSpans(t *testing.T) {
+func TestSum_ScaledByWeight(t *testing.T) {
 	c := newCycle()
 	origin := c.Origin(span.Origin{Service: "web"})
 	light := c.Key(origin, span.Key{Service: "web", Operation: "light", Resource: "r"})

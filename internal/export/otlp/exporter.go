@@ -21,7 +21,7 @@ import (
 type Config struct {
 	Variables
 	Dialect    points.Dialect    // default: Spanmetrics
-	Dimensions points.Dimensions // for Spanmetrics
+	Dimensions points.Dimensions // dimensions for Spanmetrics
 	Instance   string            // collector.instance.id for Spanmetrics; optional
 	Version    string            // of the daemon
 
@@ -43,7 +43,7 @@ type Exporter struct {
 	poster        *post.Poster
 	encoder       encoder
 	metrics       int           // number of metrics
-	bounds        []float64     // of the explicit buckets of all metrics
+	bounds        []float64     // bounds of the explicit buckets of all metrics
 	graph         *graphEncoder // nil without a service graph
 	probeInterval time.Duration // probe interval
 	compressor    *gzip.Writer  // nil if requests are not compressed

@@ -12,7 +12,7 @@ type objectives struct {
 	resource     []byte   // encoded attributes of the daemon, because the spans of an objective can be from several processes
 	attributes   [][]byte // encoded, by objective
 	totals       slo.Counts
-	start        uint64 // of the first cycle, nanoseconds since the Unix epoch
+	start        uint64 // start of the first cycle, in nanoseconds since the Unix epoch
 	events, good int    // indexes of the metrics in writer.metrics
 }
 

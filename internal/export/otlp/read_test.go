@@ -40,8 +40,8 @@ type readMetric struct {
 type readPoint struct {
 	Attributes map[string]any
 	Start, End uint64
-	Calls      *uint64        `json:",omitempty"` // of a NumberDataPoint
-	Count      *uint64        `json:",omitempty"` // of histograms, like the following fields
+	Calls      *uint64        `json:",omitempty"` // value of a NumberDataPoint
+	Count      *uint64        `json:",omitempty"` // count of a histogram, like the following fields
 	Sum        float64        `json:",omitempty"`
 	Scale      int64          `json:",omitempty"`
 	Zeros      uint64         `json:",omitempty"`

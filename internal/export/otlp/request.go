@@ -17,7 +17,7 @@ type request struct {
 	body        []byte
 	spans       uint64   // 0 for running totals
 	values      uint64   // values of measures; 0 for running totals
-	undelivered []uint64 // spans that the receiver may lack, per series of running totals
+	undelivered []uint64 // spans that the receiver may not have received yet, for each series of running totals
 }
 
 // writer writes the points of series into requests, none longer than limit. For each resource, the caller calls
@@ -26,7 +26,7 @@ type request struct {
 type writer struct {
 	limit  int
 	emit   func(*request)
-	window window // of the current cycle
+	window window // window of the current cycle
 
 	scope   []byte // scope of all metrics, encoded as a field
 	metrics []metricPair
@@ -46,7 +46,7 @@ type metric struct {
 	head          []byte           // encoded fields before the points, such as name and unit
 	dataField     protolite.Number // number of the field with the points, which depends on the type of the metric
 	dataTail      []byte           // encoded fields after the points, such as temporality
-	bounds        []float64        // of explicit buckets, as sent; nil for exponential buckets and counters
+	bounds        []float64        // bounds of explicit buckets, as sent; nil for exponential buckets and counters
 	isOfSpans     bool             // the values are durations of spans in seconds, not values of a measure
 	unitsPerValue float64          // 1000 for durations that are sent in milliseconds, otherwise 1
 	points        []byte           // encoded points of complete series

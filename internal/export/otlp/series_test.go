@@ -12,7 +12,7 @@ import (
 
 // A tag with the name of an outcome attribute does not merge the points of successful and failed
 // spans.
-func TestTags_WithNameOfOutcome(t *testing.T) {
+func TestTags_NamedLikeOutcomeAttributes(t *testing.T) {
 	for _, d := range []points.Config{withAll(), asDatadog} {
 		c := newCycle()
 		key := c.Key(c.Origin(span.Origin{Service: "web"}), span.Key{

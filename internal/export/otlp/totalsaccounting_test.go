@@ -309,7 +309,7 @@ func TestRunningTotals_RejectedPoints(t *testing.T) {
 }
 
 // Totals contain all counted spans, including those that tracers have counted without a bin.
-func TestRunningTotals_HaveEverySpan(t *testing.T) {
+func TestRunningTotals_ContainEverySpan(t *testing.T) {
 	now := time.Now()
 	sealed := testcycle.Merged(t, now, aggregate.Group{
 		Key: testKey("op"), Bucket: now.Truncate(testcycle.Width).UnixNano(), Mapping: sketch.AgentMapping,

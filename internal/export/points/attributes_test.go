@@ -8,7 +8,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire/protolite"
 )
 
-func TestAttributes_OnceAndReadable(t *testing.T) {
+func TestAttributes_UniqueAndNonEmpty(t *testing.T) {
 	a := attributes{format: &keyValues{}}
 	a.beginList()
 	a.reserveNames("reserved")
@@ -181,7 +181,7 @@ func TestResource_Instance(t *testing.T) {
 
 // Spans of an OpenTelemetry SDK keep their names. The SDK is identified by its version, whatever a
 // Datadog span with the same operation would be named.
-func TestSpanName_OfSDK(t *testing.T) {
+func TestSpanName_SDKNamesAreKept(t *testing.T) {
 	key := span.Key{
 		Service:      "shop",
 		Operation:    "http.request",
@@ -206,7 +206,7 @@ func TestSpanName_OfSDK(t *testing.T) {
 }
 
 // The resource of an SDK has no attribute of Datadog.
-func TestResource_OfSDK(t *testing.T) {
+func TestResource_SDKHasNoDatadogAttributes(t *testing.T) {
 	a := attributes{format: &keyValues{}}
 	a.writeResource(&span.Origin{
 		Service: "shop", Lang: "webjs", TracerVersion: "otlp-2.1.0", RuntimeID: "rid",

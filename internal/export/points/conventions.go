@@ -22,7 +22,7 @@ type conventions struct {
 
 	// The last key that was read, and its parts.
 	key        *span.Key
-	kind       string  // of its spans
+	kind       string  // kind of its spans
 	attributes tagList // its tags, with OpenTelemetry's names
 	metric     int     // index in semconv.Metrics, or semconv.NoMetric
 

@@ -12,7 +12,7 @@ import (
 // withMeasures is a dialect with the metrics of measures, in addition to those of spans. Each series of a measure is a
 // histogram of values. Its attributes are those of the spans, or those that the measure names.
 type withMeasures struct {
-	dialect                  // of spans, and of measures that name no labels
+	dialect                  // dialect of spans, and of measures that name no labels
 	measures []measureSeries // by the number of the measure, minus one
 	last     *measureSeries  // measure of the last key; nil for a key of spans
 	all      []Metric        // metrics of spans, then those of measures

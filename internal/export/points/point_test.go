@@ -23,6 +23,6 @@ func TestSum_IsNeverNegative(t *testing.T) {
 	var p Point
 	p.setCounts(&h, 1, -1e-9)
 	if p.isEmpty() || p.Seconds != 0 {
-		t.Errorf("a span that took less than nothing has a sum of %v", p.Seconds)
+		t.Errorf("a negative sum becomes %v seconds, want 0", p.Seconds)
 	}
 }

@@ -87,7 +87,7 @@ const maxEdgeBytes = 2*span.MaxLabel + 72
 // edge is a connection of the service graph.
 type edge struct{ client, server, connection string }
 
-// metrics implements dialect. The names are empty, because an exporter names the metrics of edges.
+// metrics implements dialect. It returns one metric without a name, because the exporter names the metrics of edges.
 func (*ServiceGraph) metrics() []Metric { return make([]Metric, 1) }
 
 // metricOf implements dialect.

@@ -115,7 +115,7 @@ func TestExpect_NeverRequestedGetsEverything(t *testing.T) {
 
 // A destination that reads a payload and never answers gets one payload, which is ambiguous. The
 // next one is sent after a probe was answered, whether or not the destination requests bodies.
-func TestExpect_NoResponseGetsNoOther(t *testing.T) {
+func TestExpect_ProbesAfterNoResponse(t *testing.T) {
 	t.Parallel()
 	for name, well := range map[string]conduct{"asks": takes, "never asks": neverAsks} {
 		t.Run(name, func(t *testing.T) {

@@ -167,7 +167,7 @@ func TestExemplars_StayUntilNext(t *testing.T) {
 
 // Prometheus rejects an exemplar that is not newer, in milliseconds, than the last one of the same
 // series. A client whose clock is an hour off costs no exemplar of later cycles.
-func TestExemplars_OfAnyClockAreInOrder(t *testing.T) {
+func TestExemplars_InOrderDespiteSkewedClocks(t *testing.T) {
 	table := exemplars.New(8)
 	x := exporterWith(t, func(c *Config) { c.Exemplars = table })
 	last, now := time.Time{}, time.Now()

@@ -23,10 +23,10 @@ type Edge struct {
 	Client         string  `json:"client"`
 	Server         string  `json:"server"`
 	ConnectionType string  `json:"connection_type"`
-	Requests       float64 `json:"requests"` // of the last interval
-	Failed         float64 `json:"failed"`   // of the last interval
+	Requests       float64 `json:"requests"` // number of requests in the last interval
+	Failed         float64 `json:"failed"`   // number of failed requests in the last interval
 	Total          float64 `json:"requests_total"`
-	P95            float64 `json:"p95_seconds"` // of all requests
+	P95            float64 `json:"p95_seconds"` // 95th percentile of the durations of all requests
 }
 
 // Graph returns the service graph. It returns nil if there is none.

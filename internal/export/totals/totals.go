@@ -12,7 +12,7 @@ import (
 type Limits struct {
 	Series  int           // current number
 	Bytes   int           // encoded resources and attributes
-	Idle    time.Duration // how long a series exists without new spans
+	Idle    time.Duration // maximum time that a series exists without new spans
 	MinIdle time.Duration // part of Idle in which it is not removed for a new series; at least the current cycle
 	Buckets int           // buckets per exponential histogram
 	Classic int           // maximum number of classic buckets per series
@@ -45,7 +45,7 @@ type Series struct {
 	Buckets    sketch.Buckets
 	Classic    []uint64 // by classic bucket
 
-	UserData any // for use by the reader of the totals
+	UserData any // data for use by the reader of the totals
 
 	resource     *Resource
 	index        int           // index in Resource.Series
@@ -81,7 +81,7 @@ type Totals struct {
 
 	resources []*Resource // resources with at least one series, unordered
 	byEncoded map[string]*Resource
-	recent    list.List // of *Series; most recently counted first
+	recent    list.List // list of *Series; most recently counted first
 	bytes     int       // encoded attributes and resources
 
 	cycle                  uint64

@@ -29,7 +29,7 @@ type Server struct {
 	dropsUnsampled atomic.Bool                  // whether unsampled traces are not forwarded
 	mergesStats    atomic.Bool                  // whether the agent accepts statistics
 	agentState     agentState
-	transport      *http.Transport // for streamed requests
+	transport      *http.Transport // transport for streamed requests
 	proxy          *httputil.ReverseProxy
 }
 

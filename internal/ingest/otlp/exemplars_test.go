@@ -9,8 +9,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/sampling"
 )
 
-// TestExemplars_OfForwardedSpansOnly also checks that the response of the upstream makes no difference.
-func TestExemplars_OfForwardedSpansOnly(t *testing.T) {
+// TestExemplars_ForwardedSpansOnly also checks that the response of the upstream makes no difference.
+func TestExemplars_ForwardedSpansOnly(t *testing.T) {
 	for name, c := range map[string]struct {
 		status int
 		keep   *sampling.Policy

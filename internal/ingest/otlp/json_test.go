@@ -30,8 +30,8 @@ func FuzzJSONStaysInItsRoom(f *testing.F) {
 	})
 }
 
-// TestJSON_CountedAndAnswered also checks that invalid JSON is refused with a response in JSON.
-func TestJSON_CountedAndAnswered(t *testing.T) {
+// TestJSON_CountedAndResponded also checks that invalid JSON is refused with a response in JSON.
+func TestJSON_CountedAndResponded(t *testing.T) {
 	h := newHarness(t, nil)
 	client := h.client(false)
 	send := func(body string, header ...string) answered {

@@ -249,7 +249,7 @@ func ReadResponse(response *http.Response, maxBytes int) ([]byte, error) {
 // since no byte of a request was sent. A DialRetrier is safe for concurrent use.
 type DialRetrier struct {
 	MaxWait  time.Duration   // 0 disables retries
-	Stopping <-chan struct{} // ends all retries when it is closed
+	Stopping <-chan struct{} // closed to end all retries
 
 	waiting atomic.Int64  // dials being retried
 	waited  atomic.Uint64 // dials that were retried, in total

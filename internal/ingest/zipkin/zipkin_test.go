@@ -292,7 +292,7 @@ func TestUpstream_Unavailable(t *testing.T) {
 	}
 }
 
-func TestExemplars_OfForwardedSpans(t *testing.T) {
+func TestExemplars_ForwardedSpans(t *testing.T) {
 	to := newDestination(t, func(w http.ResponseWriter, _ int) { w.WriteHeader(http.StatusAccepted) })
 	table := exemplars.New(1)
 	h := newHarness(t, func(c *Config, a *aggregate.Config) {

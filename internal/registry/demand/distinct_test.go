@@ -8,9 +8,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/registry/demand"
 )
 
-// TestDistinct_ErrorOverManySeeds compares the estimate with a set of all hashes, for numbers from one to
+// TestDistinct_ErrorIsBounded compares the estimate with a set of all hashes, for numbers from one to
 // 300,000, with many seeds each.
-func TestDistinct_ErrorOverManySeeds(t *testing.T) {
+func TestDistinct_ErrorIsBounded(t *testing.T) {
 	for _, test := range []struct{ values, seeds int }{
 		{1, 50}, {10, 50}, {100, 200}, {1000, 200}, {4100, 200}, {10_000, 100}, {20_000, 100}, {300_000, 5},
 	} {

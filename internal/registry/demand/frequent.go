@@ -18,7 +18,7 @@ const (
 // Frequent finds the most frequent of many values with the Space-Saving algorithm. It observes 16 values
 // at a time. A value with more than a 16th of all uses is always one of them. The zero value is empty.
 type Frequent struct {
-	hashes     []uint64    // of the candidates, in the same order
+	hashes     []uint64    // hashes of the candidates, in the same order
 	candidates []candidate // at most candidateCount
 }
 
@@ -26,7 +26,7 @@ type Frequent struct {
 type candidate struct {
 	text      []byte
 	uses      uint64 // upper limit of the number of uses of the value
-	overcount uint64 // how much uses can be too large
+	overcount uint64 // maximum amount by which uses is too large
 }
 
 // Value is a frequent value.

@@ -116,9 +116,9 @@ func TestKey_SimilarSpans(t *testing.T) {
 	}
 }
 
-// TestKey_OfLanguageAndPolicy: a span without a service has different keys for two languages,
+// TestKey_DependsOnLanguageAndPolicy: a span without a service has different keys for two languages,
 // and so has a tag for two agents that assign it the same number.
-func TestKey_OfLanguageAndPolicy(t *testing.T) {
+func TestKey_DependsOnLanguageAndPolicy(t *testing.T) {
 	policyWith := func(peer string) *datadog.Policy {
 		policy, ok := datadog.NewPolicy([]string{peer}, nil, nil, datadog.Labels{})
 		if !ok {

@@ -179,9 +179,9 @@ func TestSenders_EachHasBatch(t *testing.T) {
 	}
 }
 
-// TestSenders_AnyNumber: with many hosts, environments or base services, each span is
+// TestSenders_MoreThanLimit: with many hosts, environments or base services, each span is
 // counted once, and is marked if its origin is less specific than its sender.
-func TestSenders_AnyNumber(t *testing.T) {
+func TestSenders_MoreThanLimit(t *testing.T) {
 	c, policy := datadog.NewCounter(), policyOf(t)
 	for _, test := range []struct {
 		hosts, envs, bases     int

@@ -253,10 +253,10 @@ func TestKey_ByConvention(t *testing.T) {
 	}
 }
 
-// TestPeerTags_OfCallersOnly: by default clients, producers and consumers have peer tags. Callers
+// TestPeerTags_CallersOnly: by default clients, producers and consumers have peer tags. Callers
 // control the address in a server's span, so a thousand values must make one key, unless the
 // operator named the attribute.
-func TestPeerTags_OfCallersOnly(t *testing.T) {
+func TestPeerTags_CallersOnly(t *testing.T) {
 	policies := []*otel.Policy{
 		standard(), otel.NewPolicy(otel.Labels{Attributes: []string{"server.address", "peer.service"}}),
 	}

@@ -10,7 +10,7 @@ import (
 // metricTag is an attribute of a metric that becomes a peer tag.
 type metricTag struct {
 	name   string
-	labels []spantable.Label // of the attribute and of its other names, in order of preference
+	labels []spantable.Label // labels of the attribute and of its other names, in order of preference
 }
 
 // otherNames contains older names of the attributes of metrics, and one newer name, in order of preference.

@@ -100,8 +100,8 @@ func vectorOf(t *testing.T, name, service string, s otlptest.Span) vector {
 	return v
 }
 
-// written returns the attribute as it is in the file. The elements of a list are omitted, because
-// lists do not become labels.
+// written returns the name, type and value of an attribute for the file of test vectors. A list has no value there,
+// because lists do not become labels.
 func written(a otlptest.Attribute) [3]string {
 	switch v := a[1].(type) {
 	case bool:

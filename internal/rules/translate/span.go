@@ -17,7 +17,7 @@ type spanBuilder struct {
 	tags collectedTags // tags of the span that is being built
 	// Tags that the current resource and scope add to each of their spans; each label occurs once.
 	resourceTags, scopeTags      []spantable.Tag
-	resourceVersion, resourceEnv spantable.Text // of the current resource
+	resourceVersion, resourceEnv spantable.Text // properties of the current resource
 }
 
 // readResource converts the attributes of the current resource to Datadog tags and stores them in

@@ -80,7 +80,7 @@ func conversions() (names []string) {
 }
 
 // The scale of an image is not the host of an e-mail address.
-func TestImages_OfAScaleKeepTheirNames(t *testing.T) {
+func TestImages_ScaleIsNotMasked(t *testing.T) {
 	for _, name := range []string{"logo", "hero", "icon-60x60", "app_icon", "Icon-App-20x20"} {
 		for _, scale := range []string{"@2x", "@3x", "@1.5x", "@2x~ipad", "%402x", "@2x-dark", "@2x.min"} {
 			for _, extension := range []string{".png", ".jpg", ".webp", ".svg"} {

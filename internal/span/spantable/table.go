@@ -264,7 +264,7 @@ func View(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 type Limits struct {
 	Spans        int // also the limit on groups
 	Tags         int
-	Strings      int // for formats with numbered strings
+	Strings      int // maximum number of strings, for formats with numbered strings
 	DerivedBytes int // length of Table.Derived, and of the keys that rules build from the table
 }
 

@@ -346,8 +346,8 @@ func TestArrived_OtherNames(t *testing.T) {
 	}
 }
 
-// TestLook_NoMachine checks that a status without facts about the machine causes no finding about it.
-func TestLook_NoMachine(t *testing.T) {
+// TestDiagnose_NoMachineFacts checks that a status without facts about the machine causes no finding about it.
+func TestDiagnose_NoMachineFacts(t *testing.T) {
 	s := healthy()
 	s.Machine = status.Machine{}
 	for _, one := range doctor.Diagnose(s, version) {

@@ -11,7 +11,7 @@ import (
 
 // A value that one of the functions reads is the same as the one that a Reader reads, at any position, or
 // missing.
-func TestCommonForms_AsReader(t *testing.T) {
+func TestCommonForms_MatchReader(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(6, 7))
 	met := [4]int{}
 	for range 3_000 {

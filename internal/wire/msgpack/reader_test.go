@@ -197,7 +197,7 @@ func agree(t *testing.T, body []byte) (ok bool) {
 }
 
 // The test covers every type of value in every width.
-func TestReader_AsLibrary(t *testing.T) {
+func TestReader_MatchesLibrary(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for range 3_000 {
 		if body := random(rnd, nil, 3); !agree(t, body) {

@@ -4,9 +4,9 @@ import "testing"
 
 var sink [][]byte
 
-// TestAllocations_OfMeasuredFunction: allocations of the measured function are counted, those of
+// TestAllocations_MeasuredFunctionOnly: allocations of the measured function are counted, those of
 // measuring are not.
-func TestAllocations_OfMeasuredFunction(t *testing.T) {
+func TestAllocations_MeasuredFunctionOnly(t *testing.T) {
 	for _, want := range []int{0, 1, 1000} {
 		sink = make([][]byte, 0, want)
 		cost, err := Of(func() error {

@@ -19,7 +19,7 @@ const growth = 1.022
 // theirs is a client_golang registry that counted the same spans as our exporter.
 type theirs struct {
 	handler  http.Handler
-	families []*dto.MetricFamily // as gathered from the registry
+	families []*dto.MetricFamily // metric families as gathered from the registry
 }
 
 // theirsLike returns one with the names and labels of our exporter's metrics.

@@ -139,10 +139,11 @@ func (w *otlpWork) traces(first int) ptrace.Traces {
 	return traces
 }
 
-// series is the content of one series: its number of spans and their total duration.
+// series is the content of a series of the counter and of the series of the histogram with the same labels.
 type series struct {
-	calls, spans uint64
-	seconds      float64
+	calls   uint64  // value of the counter of calls
+	spans   uint64  // number of spans in the histogram
+	seconds float64 // sum of their durations
 }
 
 // isLike compares series, with a tolerance for sums that were added in another order.

@@ -41,10 +41,10 @@ type counters interface {
 // were read.
 type lossLog struct {
 	from    counters
-	ended   losses // of processes that have ended
+	ended   losses // losses of processes that have ended
 	current losses
 	hasRead bool  // whether the counters were readable at least once
-	lastErr error // of the last attempt
+	lastErr error // error of the last attempt
 }
 
 func newLossLog(from counters) *lossLog { return &lossLog{from: from, ended: losses{}} }

@@ -12,7 +12,7 @@ type scenario struct {
 	services        int
 	mixesServices   bool          // all services are in each request
 	hasFlood        bool          // every second span has a unique name
-	clockOffset     time.Duration // of the sender's clock
+	clockOffset     time.Duration // offset of the sender's clock
 	sampledOneIn    int           // one span in so many is sent; 0 for all
 	repeatOneIn     int           // one request in so many is repeated although it was accepted; 0 for none
 	fault           fault

@@ -10,8 +10,8 @@ import (
 
 // durations are the lengths of the phases of a trial.
 type durations struct {
-	traffic time.Duration // of a scenario, with the fault in the middle
-	away    time.Duration // how long the destination is unreachable
+	traffic time.Duration // duration of the traffic of a scenario, with the fault in the middle
+	away    time.Duration // time that the destination is unreachable
 	settle  time.Duration // longest time until the last span is in the output
 	measure time.Duration // measurement of the capacity, before an overload
 }

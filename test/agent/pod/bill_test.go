@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// TestBill_InSlices checks that ten seconds of load have the same bill whether or not they are divided
+// TestBill_IndependentOfSlices checks that ten seconds of load have the same bill whether or not they are divided
 // into slices. The bill contains all work that the pod defers to the slices of other sides or does
 // periodically, but only ten of the fifty seconds of idle usage.
-func TestBill_InSlices(t *testing.T) {
+func TestBill_IndependentOfSlices(t *testing.T) {
 	const ticks, load, left, flush = 1000, 20000, 3000, 5000 // in µs
 	var all []usage
 	want := 0.0
@@ -45,7 +45,7 @@ func TestBill_InSlices(t *testing.T) {
 	}
 }
 
-func TestBill_OfOneVariant(t *testing.T) {
+func TestBill_OneVariant(t *testing.T) {
 	all := []usage{{own: true, seconds: 1, cpu: parts{App: 3}}, {own: true, seconds: 2, cpu: parts{App: 4}}}
 	if got := bill(all); got != (parts{App: 7}) {
 		t.Errorf("%+v", got)

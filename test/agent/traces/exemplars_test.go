@@ -43,10 +43,10 @@ func (l *lookedAt) Encode(c *export.Cycle, emit func(*export.Payload)) export.En
 	return l.Exporter.Encode(&export.Cycle{Sealed: c.Sealed, Limit: c.Limit}, emit)
 }
 
-// TestExemplars_OfTracesSentByAgent sends random traces in every format, with all sampling
+// TestExemplars_TracesSentByAgent sends random traces in every format, with all sampling
 // priorities on any of their spans, through the daemon to the real agent. Each exemplar must be a span
 // of a trace that the agent would send to the backend, with the same ID.
-func TestExemplars_OfTracesSentByAgent(t *testing.T) {
+func TestExemplars_TracesSentByAgent(t *testing.T) {
 	a := startAgent(t)
 	endpoint, err := otlp.ParseEndpoint("http://127.0.0.1:1")
 	if err != nil {

@@ -31,7 +31,7 @@ type fakeNumber struct {
 // fakePayload is the content of a request.
 type fakePayload struct {
 	traces                              [][]*fakeSpan
-	origins                             []string // of each trace, if the format supports it
+	origins                             []string // origin of each trace, if the format supports it
 	env, version, host, lang, container string
 	commit, processTags                 string
 }

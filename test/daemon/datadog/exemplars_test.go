@@ -112,10 +112,10 @@ func exemplarOf(number uint64) string {
 	return fmt.Sprintf("66f0a9b300000000%016x %016x", number, number)
 }
 
-// TestExemplars_OfForwardedTraces checks that each resource has the slowest span without an error
+// TestExemplars_ForwardedTracesOnly checks that each resource has the slowest span without an error
 // and the slowest one with an error as exemplars, and no span of a trace that is or can be rejected by
 // sampling, whether or not the daemon drops rejected traces.
-func TestExemplars_OfForwardedTraces(t *testing.T) {
+func TestExemplars_ForwardedTracesOnly(t *testing.T) {
 	spans := []sampledSpan{
 		{1, "/a", 5, false, 1},
 		{2, "/a", 90, false, 0},
@@ -163,8 +163,8 @@ func swap(found map[string]string) map[string]string {
 	return swapped
 }
 
-// TestExemplars_NotOfTracesCountedByTheirTracer: the daemon forwards them uncounted.
-func TestExemplars_NotOfTracesCountedByTheirTracer(t *testing.T) {
+// TestExemplars_NoneOfTracesCountedByTracer: the daemon forwards them uncounted.
+func TestExemplars_NoneOfTracesCountedByTracer(t *testing.T) {
 	s := startSampled(t, startAgent(t), nil)
 	s.send("/v0.4/traces", bodyOfSpans(sampledSpan{2, "/b", 5, false, 1}), mark, "true")
 	if got := s.exemplars(); len(got) != 0 || s.collector.calls != int64(s.stop().Received) {

@@ -36,10 +36,10 @@ import (
 // maximum length.
 type flood struct {
 	t         *testing.T
-	socket    string            // of the native protocol
+	socket    string            // socket of the native protocol
 	receivers map[string]string // Unix sockets of the receivers, by the prefix of their flags
-	limits    status.Status     // at the start
-	number    atomic.Uint64     // of the last key
+	limits    status.Status     // status with the limits, at the start
+	number    atomic.Uint64     // number of the last key
 
 	mu    sync.Mutex
 	zeros []byte

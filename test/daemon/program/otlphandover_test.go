@@ -45,7 +45,7 @@ func spansOf(number uint64, count int) []byte {
 type exporter struct {
 	network, address string
 	isGRPC           bool
-	keepsConnection  bool // keeps its connection between requests
+	keepsConnection  bool // whether it keeps its connection between requests
 	transport        *http.Transport
 }
 

@@ -24,7 +24,7 @@ import (
 
 // counted is a counted span.
 type counted struct {
-	service, version, env string // of the origin
+	service, version, env string // properties of the origin
 	key                   span.Key
 	duration              uint64
 	end                   int64

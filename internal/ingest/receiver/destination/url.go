@@ -19,7 +19,7 @@ import (
 type Protocol struct {
 	Flag     string // without dashes
 	Schemes  map[string]Scheme
-	Examples string // of valid URLs, for errors
+	Examples string // examples of valid URLs, for errors
 }
 
 // Scheme is the scheme of a URL.
