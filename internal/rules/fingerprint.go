@@ -28,11 +28,11 @@ var lastPolicyID atomic.Uint32
 // NewPolicyID returns an ID that is unique in this process.
 func NewPolicyID() PolicyID { return PolicyID(lastPolicyID.Add(1)) }
 
-// Reset starts a fingerprint for another span. facts encodes the properties of the span that are
+// Reset starts a fingerprint for another span. properties encodes the properties of the span that are
 // neither texts nor tags, such as its kind.
-func (f *Fingerprint) Reset(policy PolicyID, facts uint32) {
+func (f *Fingerprint) Reset(policy PolicyID, properties uint32) {
 	f.length, f.size = 0, 0
-	f.appendNumber(uint64(policy)<<32 | uint64(facts))
+	f.appendNumber(uint64(policy)<<32 | uint64(properties))
 }
 
 // A text and a tag begin with a number: the label of the tag, the type of its value and the length of

@@ -67,16 +67,16 @@ func (o *Origins) assign(dst []AssignedOrigin, senders iter.Seq[span.Origin], ma
 	assigned = dst
 	for sender := range senders {
 		number := slices.Index(o.list, sender)
-		isNew := number < 0
-		canOwn := len(o.list) < maxOwned // until then, each listed origin is that of one sender
+		isListed := number >= 0
 		switch {
-		case isNew && canOwn:
+		case isListed: // number is that of the sender's own origin
+		case len(o.list) < maxOwned:
 			number = o.add(sender)
-		case isNew:
+		default:
 			number = o.findOrAddService(sender)
 			hasTooMany = true
 		}
-		isShared := o.Get(number) != sender
+		isShared := o.Get(number) != sender // the origin describes only a part of the sender
 		assigned = append(assigned, AssignedOrigin{Number: uint8(number), IsShared: isShared})
 	}
 	return assigned, hasTooMany
@@ -102,8 +102,8 @@ func (o *Origins) add(origin span.Origin) int {
 	return len(o.list) - 1
 }
 
-// MergeIntoCommon makes the common origin describe process as well, and returns the number of that origin, which is
-// CommonOrigin. The common origin has no service. It has an environment or a language only if all its processes have
+// MergeIntoCommon adds process to the processes that the common origin describes, and returns CommonOrigin, the number
+// of this origin. The common origin has no service. It has an environment or a language only if all its processes have
 // the same one.
 func (o *Origins) MergeIntoCommon(process span.Origin) int {
 	description := process.ServiceOnly()

@@ -93,7 +93,8 @@ func (c *Counter) prepare(t *spantable.Table, s source, lang string, hasTopLevel
 	c.source = s
 	c.policy = policy
 	c.selectRulebook(lang)
-	c.findsTopLevel = !hasTopLevelMarks && c.rulebook.followsAgent // tracers count only marked spans as top-level
+	// The agent finds top-level spans itself if the tracer has not marked them. Tracers' rules require marks.
+	c.findsTopLevel = c.rulebook.followsAgent && !hasTopLevelMarks
 	c.services.reset(lang)
 	c.batches.Reset(c)
 	c.origins.Reset()
@@ -246,8 +247,8 @@ func (c *Counter) normalizeSpans(spans []spantable.Span) bool {
 	return true
 }
 
-// normalizeTime sets the duration of s to 0 if its end would overflow. If s starts before 2000, it sets the
-// start so that the span ends now, or starts now if its duration is longer than the time since 1970.
+// normalizeTime sets the duration of s to 0 if its end would overflow. If s starts before 2000, normalizeTime
+// sets its start so that it ends now. If s is too long for that, because it would start before 1970, it starts now.
 func (c *Counter) normalizeTime(s *spantable.Span) {
 	if s.Duration > math.MaxInt64-s.Start {
 		s.Duration = 0
@@ -290,11 +291,12 @@ func (c *Counter) selectBatch(g *spantable.Group, baseService string) {
 		baseService = "" // the common origin describes processes of several services
 	}
 	number, hasBatch := c.batches.FindOrAdd(rules.BatchID{Origin: originNumber, Service: baseService})
-	if !hasBatch {
-		if c.source != sourceOTLP {
-			c.table.Fail(spantable.ErrTooMuch)
-			return
-		}
+	hasTooMany := !hasBatch
+	if hasTooMany && c.source != sourceOTLP {
+		c.table.Fail(spantable.ErrTooMuch) // the agent counts the body
+		return
+	}
+	if hasTooMany {
 		number = c.findCommonBatch(originNumber)
 		isShared = true
 	}
@@ -425,12 +427,12 @@ func (c *Counter) addSnapshot(index uint32, isTopLevel bool) {
 	}
 }
 
-// checkedFingerprint returns the fingerprint of s, the current span, or nil if it would be too long. It records an
-// error in the table if a label of the span is a list or a map.
+// checkedFingerprint returns the fingerprint of s, the current span, or nil if makeFingerprint can't make one. It then
+// records an error in the table if makeKey can't make the key of s either, because a label is a list or a map.
 func (c *Counter) checkedFingerprint(s *spantable.Span) []byte {
 	fingerprint := c.makeFingerprint(s)
 	if fingerprint == nil {
-		c.makeKey(s) // the key is not used, but making it records the error
+		c.makeKey(s) // only to record the error; Label makes the key again when it is needed
 	}
 	return fingerprint
 }
@@ -470,8 +472,9 @@ func (c *Counter) addSampled(tableIndex int) {
 	})
 }
 
-// SampledSpans returns the counted spans of the last body that are certainly sampled (see SampledSpan).
-// It returns none unless Labels.TraceIDs is set. The result is valid until the next body is counted.
+// SampledSpans returns those counted spans of the last body whose trace has a positive sampling priority
+// (see SampledSpan). It returns none unless Labels.TraceIDs is set. The result is valid until the next
+// body is counted.
 func (c *Counter) SampledSpans() []SampledSpan { return c.sampledSpans }
 
 // IDs returns the trace ID of s as two halves, and the span ID. traceHigh is 0 if the tracer did not

@@ -52,8 +52,8 @@ func (r *labeler) kindName(s *spantable.Span) string {
 	if r.rulebook.followsAgent {
 		return s.Kind.String()
 	}
-	isTag := r.source != sourceV1 // only in the format v1.0, the kind is a field of the span
-	if isTag {
+	hasKindField := r.source == sourceV1 // spans of other formats have a tag instead
+	if !hasKindField {
 		return r.tagText(decode.LabelKind)
 	}
 	if s.Kind == spantable.KindUnknown {
@@ -63,8 +63,8 @@ func (r *labeler) kindName(s *spantable.Span) string {
 }
 
 // endpoint returns the HTTP endpoint of the current span, such as /users/{id}, or "" if the span has
-// none. It returns the value of the first endpoint tag that is not empty. By the rules of some tracers,
-// it returns that of the first one that exists, even if it is empty.
+// none. The first endpoint tag that is not empty counts. By the rules of some tracers, the first one of
+// the span counts even if it is empty.
 func (r *labeler) endpoint() string {
 	for _, l := range r.ruleLabels.endpoints {
 		if r.findTag(l) == nil {
@@ -127,19 +127,20 @@ func equalFoldASCII(text []byte, lower string) bool {
 	return true
 }
 
-// mainService returns the service that is configured for the process that sent a trace. It returns "" if the service is
-// unknown, or if the statistics of the tracer never contain it. root must be the root of the trace and the current span.
+// mainService returns the service that is configured for the process that sent a trace, or "" if it is unknown. A tracer
+// sends it in the tag _dd.base_service of a span, unless it equals the service of the span. root must be the root of the
+// trace and the current span.
 func (r *labeler) mainService(root *spantable.Span) string {
 	if r.rulebook.followsAgent {
-		return r.normalizedBaseService() // the agent does not know the service of a trace without the tag
+		return r.normalizedBaseService() // if there is no tag, the agent does not use the service of the span
 	}
 	if r.rulebook.omitsMainService {
-		return ""
+		return "" // the statistics of the tracer do not contain the service
 	}
 	if r.findTag(labelBaseService) != nil {
 		return r.tagText(labelBaseService)
 	}
-	return r.validText(root.Service) // tracers omit the tag if it would equal the service of the span
+	return r.validText(root.Service)
 }
 
 // normalizedBaseService returns the value of the tag _dd.base_service of the current span, as the Datadog agent
@@ -202,10 +203,10 @@ func (r *labeler) appendKeyTags(kind spantable.Kind) (hasNested bool) {
 	for word := range keyLabels {
 		remaining := keyLabels[word] & r.Selected.Set[word] // only labels of tags that the span has
 		for remaining != 0 {
-			bit := bits.TrailingZeros64(remaining)
-			remaining &^= 1 << bit
-			tagIndex := r.Selected.At(label(word*labelsPerWord + bit))
-			tag := &r.table.Tags[tagIndex]
+			lowestBit := bits.TrailingZeros64(remaining)
+			remaining &^= 1 << lowestBit
+			tagLabel := label(word*labelsPerWord + lowestBit)
+			tag := &r.table.Tags[r.Selected.At(tagLabel)]
 			if tag.Type == spantable.TypeNested {
 				hasNested = true
 			}
@@ -259,9 +260,9 @@ func (r *labeler) appendPeerTags(dst []string, kind spantable.Kind) []string {
 	return dst
 }
 
-// hasBasePeerTag reports whether _dd.base_service is a peer tag of the current span. For the Datadog agent and
-// some tracers, the agent must be configured with at least one peer tag. For the agent, the value of
-// _dd.base_service must also not be empty.
+// hasBasePeerTag reports whether _dd.base_service is a peer tag of the current span. The Datadog agent and some
+// tracers require that the agent's configuration contains at least one peer tag. The agent also requires that
+// the value of _dd.base_service is not empty.
 func (r *labeler) hasBasePeerTag() bool {
 	hasConfiguredTag := len(r.policy.labels.peers) > 0
 	isAllowed := hasConfiguredTag || r.rulebook.peers.alwaysHasBase
@@ -291,11 +292,11 @@ func (r *labeler) appendPeerTag(dst []string, l label, kind spantable.Kind) []st
 // peerValue returns the value of a peer tag of the current span, or "" if it is missing. Like the Datadog agent, it
 // normalizes the name of a service. kind is the kind of the span.
 func (r *labeler) peerValue(l label, kind spantable.Kind) string {
-	isService := l == labelPeerService || l == labelBaseService
-	if isService && r.rulebook.followsAgent {
-		if t := r.findTag(l); t != nil && t.Type == spantable.TypeText {
-			return r.services.normalizePeer(r.validBytes(t.Text()))
-		}
+	t := r.findTag(l)
+	isText := t != nil && t.Type == spantable.TypeText
+	isServiceName := isText && (l == labelPeerService || l == labelBaseService)
+	if isServiceName && r.rulebook.followsAgent {
+		return r.services.normalizePeer(r.validBytes(t.Text()))
 	}
 	sentAs := r.resolveAlias(l, kind) // the tracer may send the tag under another name
 	return r.labelValue(sentAs)
@@ -328,9 +329,9 @@ func (r *labeler) labelValue(l label) string {
 	return r.formatTag(l)
 }
 
-// resolveAlias returns l if the current span has the tag with this label. Otherwise it returns the label of
-// the tag that the tracer sends instead in spans of the given kind, such as db.type for db.system, or l if
-// there is none.
+// resolveAlias returns the label of the tag that contains the value for l in the current span. This is l,
+// unless the span does not have the tag l, and the tracer sends another tag instead in spans of the given
+// kind, such as db.type for db.system.
 func (r *labeler) resolveAlias(l label, kind spantable.Kind) label {
 	if r.Set.Has(l) {
 		return l
@@ -356,7 +357,7 @@ func (r *labeler) httpStatus() uint32 {
 }
 
 // datadogHTTPStatus returns the HTTP status in the tag http.status_code of the current span. ok is false if the span does
-// not have the tag, if the value is not an integer, or if it is not from 100 to 599 although it must be.
+// not have the tag, if the value is not an integer, or if it is not a valid status and requiresValidStatus is true.
 func (r *labeler) datadogHTTPStatus() (code int64, ok bool) {
 	t := r.findTag(labelHTTPStatus)
 	if t == nil {
@@ -428,8 +429,8 @@ func (r *labeler) rawGRPCStatus(s *spantable.Span) string {
 	return r.formatTag(r.rulebook.status.grpc[0])
 }
 
-// textGRPCStatus returns the first gRPC status of the current span that is a text, in decimal digits, or ""
-// if there is none.
+// textGRPCStatus returns the first valid gRPC status among the text tags of the current span, in decimal
+// digits, or "" if there is none.
 func (r *labeler) textGRPCStatus() string {
 	for _, l := range r.rulebook.status.grpc {
 		if code := agent.ParseGRPCStatus(r.tagText(l)); code != "" {
@@ -455,14 +456,15 @@ func (r *labeler) integerGRPCStatus() string {
 }
 
 // firstGRPCStatus returns the gRPC status of the current span in decimal digits. It reads only the first status tag whose
-// value is an integer or a text, and returns "" if there is none, or if the value is not a gRPC status.
+// value is an integer or a nonempty text. It returns "" if there is none, or if the value is not a gRPC status.
 func (r *labeler) firstGRPCStatus() string {
 	for _, l := range r.rulebook.status.grpc {
 		t := r.grpcStatusTag(l)
 		if t == nil {
 			continue
 		}
-		if t.Type == spantable.TypeText && t.Text().Len > 0 {
+		hasText := t.Type == spantable.TypeText && t.Text().Len > 0
+		if hasText {
 			return agent.ParseGRPCStatus(r.validText(t.Text()))
 		}
 		if code, isInteger := integerValue(t); isInteger {

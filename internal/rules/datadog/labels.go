@@ -101,13 +101,14 @@ func (l *labels) findOrAdd(name string) (tag label, ok bool) {
 	return label(len(l.names) - 1), true
 }
 
-// addTracerLabels assigns labels to the tags that only the tracer with the given rules reads: its HTTP endpoint, the
-// additional tags, and tags that it sends under other names. It returns false if there are too many different tags.
+// addTracerLabels assigns labels to the tags that the agent's rules do not read but those of a tracer do, which id
+// identifies: HTTP endpoints, additional tags, and tags that it sends under other names. It returns false if there are
+// too many different tags.
 func (l *labels) addTracerLabels(id rulebookID, config Labels) bool {
 	book, ruleLabels := &rulebooks[id], &l.byRulebook[id]
 	// Some tracers determine the HTTP endpoint only if they use it to rename resources.
-	hasHTTPLabels := config.RenamesResources || !book.needsRenamedResources
-	if hasHTTPLabels {
+	omitsEndpoint := book.needsRenamedResources && !config.RenamesResources
+	if !omitsEndpoint {
 		ruleLabels.endpoints = book.endpoints
 	}
 	if !l.addAdditionalTags(book, ruleLabels, config.AdditionalTags) {
@@ -135,8 +136,8 @@ func (l *labels) addAdditionalTags(book *rulebook, ruleLabels *rulebookLabels, n
 }
 
 // addAliases adds the aliases of book to ruleLabels: tags that a tracer sends in place of others, such as
-// db.type in place of db.system. It skips db.type if no rule reads db.system, for example. It returns false
-// if there are too many different tags.
+// db.type in place of db.system. It skips an alias if no rule reads the tag in whose place it is sent. It
+// returns false if there are too many different tags.
 func (l *labels) addAliases(book *rulebook, ruleLabels *rulebookLabels) bool {
 	for _, a := range book.peers.aliases {
 		original := slices.Index(l.names, a.name)

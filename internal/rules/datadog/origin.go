@@ -54,11 +54,11 @@ func (c *Counter) cloneEnv(text spantable.Text) string {
 	if rules.IsTagValue([]byte(env)) { // nearly always; AppendTagValue would allocate
 		return env
 	}
-	normalized := rules.AppendTagValue(nil, env)
-	if len(normalized) == 0 {
+	hasValidCharacter := len(rules.AppendTagValue(nil, env)) > 0
+	if !hasValidCharacter {
 		return ""
 	}
-	return env // not normalized, because the agent does it
+	return env // the agent normalizes it
 }
 
 // processTags returns the tags of the process that sent the last body. It reads them from a field of the

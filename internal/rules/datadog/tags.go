@@ -26,16 +26,16 @@ func (r *tags) selectSpan(s *spantable.Span) { r.Select(r.table, s.TagStart, s.T
 func (r *tags) findTag(l label) *spantable.Tag { return r.Tag(r.table, l) }
 
 // validBytes returns the bytes of a text in the table as valid UTF-8. Like the Datadog agent, it
-// replaces each invalid byte by U+FFFD. The result must not be modified, and is valid until the next
-// span is read.
+// replaces each invalid byte by U+FFFD. It records an error in the table if the body refers to too much
+// text. The result must not be modified, and is valid until the next span is read.
 func (r *tags) validBytes(t spantable.Text) []byte {
 	raw := r.table.Bytes(t)
-	r.table.AddReadBytes(t.Len) // fails the table if its spans refer to too much text
+	r.table.AddReadBytes(t.Len) // records the error
 	if utf8.Valid(raw) {
 		return raw
 	}
 	start := len(r.scratch)
-	for _, char := range spantable.View(raw) { // an invalid byte is U+FFFD
+	for _, char := range spantable.View(raw) { // range decodes an invalid byte as U+FFFD
 		r.scratch = utf8.AppendRune(r.scratch, char)
 	}
 	if len(r.scratch) > r.table.Limits.DerivedBytes {

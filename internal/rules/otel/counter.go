@@ -160,19 +160,19 @@ func (c *Counter) countResource(res *otlp.Resource, place rules.AssignedOrigin) 
 }
 
 // countSpan adds the span with the given index in the request to the batch of its resource, res. flags are
-// those that all spans of the resource have. countSpan records an error in the request if the batches are
-// too large.
+// those that all spans of the resource have. countSpan records an error in the request if the fingerprints
+// of its spans become too long.
 func (c *Counter) countSpan(index int, res *resource, flags span.Flags) {
 	r := &c.keys.request
 	s := &r.Spans[index]
-	fingerprint, labelFlag := c.fingerprintOf(s, res)
+	fingerprint, keyFlag := c.fingerprintOf(s, res)
 	end := min(s.Start+s.Duration, math.MaxInt64)
 	c.batches.AddSnapshot(res.batch, fingerprint, span.Snapshot{
 		Duration: s.Duration,
 		End:      int64(end),
 		Weight:   c.weightOf(r.Extras[index].State),
 		Span:     uint32(index),
-		Flags:    flags | flagsOf(s) | labelFlag,
+		Flags:    flags | flagsOf(s) | keyFlag,
 	})
 	if len(c.keys.policy.measures) > 0 {
 		c.addValues(res.batch, s)
@@ -182,18 +182,18 @@ func (c *Counter) countSpan(index int, res *resource, flags span.Flags) {
 	}
 }
 
-// fingerprintOf returns the fingerprint of s, or nil if it would be too long. res is the resource of s. labelFlag is
-// span.Renamed if s is not counted under the name that was sent. If an ignore rule matches s, which then needs no labels,
-// fingerprintOf returns nil and span.Ignored.
-func (c *Counter) fingerprintOf(s *spantable.Span, res *resource) (fingerprint []byte, labelFlag span.Flags) {
+// fingerprintOf returns the fingerprint of s, or nil if it would be too long or if an ignore rule matches s. res is the
+// resource of s. keyFlag is span.Ignored if an ignore rule matches s, span.Renamed if s is counted under another name
+// than the one that was sent, and otherwise 0.
+func (c *Counter) fingerprintOf(s *spantable.Span, res *resource) (fingerprint []byte, keyFlag span.Flags) {
 	if c.keys.isIgnored(s, res) {
-		return nil, span.Ignored
+		return nil, span.Ignored // an ignored span needs no labels
 	}
 	fingerprint, isRenamed := c.keys.fingerprintOf(s, res)
 	if isRenamed {
-		labelFlag = span.Renamed
+		keyFlag = span.Renamed
 	}
-	return fingerprint, labelFlag
+	return fingerprint, keyFlag
 }
 
 // weightOf returns the number of spans that a sampled span with this tracestate represents.

@@ -46,18 +46,18 @@ const (
 // fingerprint have the same labels. It is nil if it would be longer than rules.MaxFingerprint. res is the
 // resource of s. isRenamed reports whether s is not counted under the name that was sent.
 func (k *keys) fingerprintOf(s *spantable.Span, res *resource) (fingerprint []byte, isRenamed bool) {
-	facts := uint32(s.Kind)
+	properties := uint32(s.Kind)
 	if s.Parent == 0 {
-		facts |= fingerprintRoot
+		properties |= fingerprintRoot
 	}
 	if s.Status == spantable.StatusOK {
-		facts |= fingerprintStatusOK
+		properties |= fingerprintStatusOK
 	}
-	k.fingerprint.Reset(k.policy.id, facts)
+	name := k.nameOf(s, res)
+	k.fingerprint.Reset(k.policy.id, properties)
 	k.fingerprint.AppendText(res.service)
 	k.fingerprintTags(s.Kind, s.TagStart, s.TagEnd)
 	k.fingerprintTags(s.Kind, res.firstTag, res.lastTag)
-	name := k.nameOf(s, res)
 	k.fingerprint.AppendText(name.text)
 	if name.route != "" {
 		k.fingerprint.AppendText(name.route)
@@ -102,7 +102,7 @@ func (k *keys) keyOf(s *spantable.Span, res *resource) *span.Key {
 	if s.Parent == 0 {
 		traceRoot = span.TraceRootTrue
 	}
-	additionalTags := k.key.AdditionalTags[:0]
+	peerTags, additionalTags := k.key.PeerTags[:0], k.key.AdditionalTags[:0] // their memory is reused
 	if s.Status == spantable.StatusOK {
 		additionalTags = append(additionalTags, span.StatusOK)
 	}
@@ -117,7 +117,7 @@ func (k *keys) keyOf(s *spantable.Span, res *resource) *span.Key {
 		HTTPEndpoint:   cmp.Or(k.text(labelHTTPRoute), name.route),
 		HTTPStatus:     k.httpStatus(),
 		GRPCStatus:     k.grpcStatus(),
-		PeerTags:       k.appendPeerTags(k.key.PeerTags[:0], s.Kind),
+		PeerTags:       k.appendPeerTags(peerTags, s.Kind),
 		AdditionalTags: additionalTags,
 	}
 	return &k.key

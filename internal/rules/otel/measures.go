@@ -18,7 +18,8 @@ type measureRule struct {
 // each measured attribute that has none.
 func (p *Policy) addMeasures(measures []measure.Measure, names *labelNames) {
 	for _, m := range measures {
-		rule := measureRule{kinds: m.Kinds, keepsError: m.HasLabel("status.code")}
+		distinguishesErrors := m.HasLabel("status.code")
+		rule := measureRule{kinds: m.Kinds, keepsError: distinguishesErrors}
 		if m.Kinds == 0 {
 			rule.kinds = anyKind
 		}
@@ -61,8 +62,8 @@ func (c *Counter) addValues(batchNumber int, s *spantable.Span) {
 	}
 }
 
-// selectMeasuredAttributes makes s the selected span, so that amountOf can read its attributes, but only those that a
-// measure needs. It returns false if the span, like most spans, has none and no measure counts spans without attributes.
+// selectMeasuredAttributes makes s the selected span, whose attributes amountOf reads. It selects only attributes that
+// a measure needs. mayHaveValues is false if s has none of them and no measure counts spans without attributes.
 func (c *Counter) selectMeasuredAttributes(s *spantable.Span) (mayHaveValues bool) {
 	k := &c.keys
 	k.selected.Set = spantable.LabelSet{}
@@ -81,12 +82,15 @@ func (c *Counter) selectMeasuredAttributes(s *spantable.Span) (mayHaveValues boo
 // counted for the measure. If the reason is an invalid value, or that the request has too many values, amountOf counts
 // it in c.refused.
 func (c *Counter) amountOf(s *spantable.Span, rule *measureRule) (amount uint64, hasValue bool) {
-	isRequiredMissing := rule.requires != spantable.Other && !c.keys.selected.Set.Has(rule.requires)
-	if isRequiredMissing || !rule.kinds.Has(s.Kind) {
+	if !rule.kinds.Has(s.Kind) {
 		return 0, false
 	}
-	isDuration := len(rule.attributes) == 0
-	if isDuration {
+	requiresAttribute := rule.requires != spantable.Other
+	if requiresAttribute && !c.keys.selected.Set.Has(rule.requires) {
+		return 0, false
+	}
+	measuresDuration := len(rule.attributes) == 0
+	if measuresDuration {
 		amount = s.Duration
 	} else {
 		tag := c.keys.tag(rule.attributes...)

@@ -86,8 +86,8 @@ func (p *Policy) addMetricLabels(labels *spantable.LabelSet, kind spantable.Kind
 	}
 }
 
-// appendMetricTags appends peer tags of the selected span to dst, each as "name:value". These are the attributes of the
-// metric in which OpenTelemetry's conventions count the span, except for attributes that its key contains anyway.
+// appendMetricTags appends peer tags of the selected span to dst, each as "name:value". OpenTelemetry's conventions
+// define a metric for such spans; the peer tags are its attributes, except those that the key already contains.
 func (k *keys) appendMetricTags(dst []string, kind spantable.Kind) []string {
 	if k.policy.metricTags == nil {
 		return dst
@@ -110,14 +110,14 @@ func (k *keys) appendMetricTags(dst []string, kind spantable.Kind) []string {
 	return dst
 }
 
-// isAlreadyInKey reports whether the key of the selected span, which has the given kind, contains the attribute of t
-// even without the tags of metrics: as a peer tag that does not depend on metrics, or as the gRPC status.
+// isAlreadyInKey reports whether the key of the selected span, which has the given kind, already contains the attribute
+// of t before appendMetricTags is called: as the gRPC status, or as another peer tag.
 func (k *keys) isAlreadyInKey(t *metricTag, kind spantable.Kind) bool {
 	isGRPCStatus := t.name == rpcStatusName && k.grpcStatus() != ""
 	if isGRPCStatus {
 		return true
 	}
-	label := t.labels[0] // the others are those of its other names, which peerTagValue finds itself
+	label := t.labels[0] // of the current name; peerTagValue also looks for the older name
 	isPeerTag := slices.Contains(k.policy.tags, label) && k.policy.isTagOf(kind, label)
 	return isPeerTag && k.peerTagValue(label, kind) != ""
 }

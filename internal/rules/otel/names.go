@@ -131,8 +131,8 @@ type spanName struct {
 }
 
 // nameOf returns the name under which a span is counted: the one that OpenTelemetry's semantic conventions
-// define for its attributes, or the one that was sent if there is none or if the operator wants that. res
-// is the resource of s. The result is valid until the next call.
+// define for its attributes, or otherwise the one that was sent. res is the resource of s. The result is
+// valid until the next call.
 func (k *keys) nameOf(s *spantable.Span, res *resource) spanName {
 	sentName := k.request.String(s.Name)
 	ruleNumber := k.findNameRule(s)
@@ -142,7 +142,7 @@ func (k *keys) nameOf(s *spantable.Span, res *resource) spanName {
 	rule := &nameRules[ruleNumber]
 	if rule.isHTTP {
 		k.findHTTPTags(s)
-		if k.isHTTPName(sentName) { // the most common case
+		if k.isHTTPName(sentName) { // the most common case: the sent name follows the conventions
 			return spanName{text: sentName}
 		}
 	}
@@ -438,21 +438,21 @@ func (k *keys) routeIn(s *spantable.Span, name, method string, isGo bool) string
 // the path of the request. isGo reports whether s is from Go's SDK.
 func (k *keys) isRoute(s *spantable.Span, path string, isGo bool) bool {
 	requestPath, isZipkin := k.requestPath(s)
-	endsRequestPath := requestPath != "" && hasEncodedSuffix(requestPath, path)
+	wasRequested := requestPath != "" && hasEncodedSuffix(requestPath, path) // path is the request path or its end
 	hasPlaceholder := strings.ContainsAny(path, "{<[(:*")
 	if hasPlaceholder {
-		return !endsRequestPath // a client can request a path with these characters, too
+		return !wasRequested // a client can request a path with these characters, too
 	}
 	isServer := s.Kind == spantable.KindServer
 	namesRoutes := isServer && (isGo || isZipkin) // others do not name spans after routes without a placeholder
 	if !namesRoutes {
 		return false
 	}
-	if !endsRequestPath {
-		return true
+	if wasRequested {
+		// A route without a placeholder, such as /health, is also the path of its requests.
+		return !hasIdentifier(path) && !k.isNotFound(s)
 	}
-	// A route without a placeholder, such as /health, is also the path of its requests.
-	return !hasIdentifier(path) && !k.isNotFound(s)
+	return true
 }
 
 // isNotFound reports whether an HTTP span has the status 404.
@@ -491,7 +491,7 @@ func (k *keys) requestPath(s *spantable.Span) (path string, isZipkin bool) {
 	if urlPath := k.httpText(partPath); urlPath != "" {
 		return urlPath, false
 	}
-	k.selectWithoutResource(s) // k.text reads the selected span
+	k.selectWithoutResource(s) // for k.text; k.httpText does not read the selected span
 	if zipkinPath := k.text(labelZipkinPath); zipkinPath != "" {
 		return zipkinPath, true
 	}

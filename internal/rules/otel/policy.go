@@ -123,12 +123,14 @@ func NewPolicy(l Labels) *Policy {
 	return p
 }
 
-// labelNames contains the attribute that each label stands for: in spans, and in resources if spans inherit it or if it
-// describes the origin.
-type labelNames struct{ inSpans, inResources []string }
+// labelNames contains the name of the attribute that each label stands for. The index is the label.
+type labelNames struct {
+	inSpans     []string
+	inResources []string // "" if the attribute is not read from resources
+}
 
-// findOrAdd returns the label of an attribute of spans. If it has none yet, findOrAdd adds a label. Spans do not inherit
-// the added attribute from their resource.
+// findOrAdd returns the label of an attribute of spans. If it has none yet, findOrAdd adds a label. Unlike
+// findOrAddInherited, it does not read the added attribute from resources.
 func (n *labelNames) findOrAdd(attribute string) spantable.Label {
 	index := slices.Index(n.inSpans, attribute)
 	if index < 0 {
@@ -144,8 +146,8 @@ func (n *labelNames) findOrAdd(attribute string) spantable.Label {
 func (n *labelNames) findOrAddInherited(attribute string) spantable.Label {
 	label := n.findOrAdd(attribute)
 	isPredefined := label < fixedLabels
-	isOfOrigin := slices.Contains(n.inResources, attribute)
-	if !isPredefined && !isOfOrigin {
+	hasResourceLabel := slices.Contains(n.inResources, attribute) // for example, if it describes the origin
+	if !isPredefined && !hasResourceLabel {
 		n.inResources[label] = attribute
 	}
 	return label

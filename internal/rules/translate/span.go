@@ -25,7 +25,7 @@ type spanBuilder struct {
 // that is not empty counts. readResource also sets resourceVersion and resourceEnv.
 func (t *spanBuilder) readResource(attributes []spantable.Tag) {
 	t.tags.reset()
-	t.collectAttributes(attributes, formatNumbers)
+	t.collectAttributes(attributes, formatNumbers) // into t.tags
 	t.resourceTags = t.tags.appendTexts(t.resourceTags[:0])
 	t.resourceVersion = t.normalizeTagValue(t.textOf(attrVersion))
 	t.resourceEnv = t.normalizeTagValue(t.textOfEither(attrEnvironment, attrOldEnvironment))
@@ -58,13 +58,13 @@ func (t *spanBuilder) build(dst, src *spantable.Span, traceState []byte) {
 	t.selectSpan(src)
 	t.setNames(dst)
 	t.tags.reset()
-	// The order matters: only tags of the scope replace a tag that has a value. The others are added if it has none.
+	// The order matters: a tag that already has a value keeps it, unless a tag of the scope replaces it.
 	t.collectDerived(traceState)
 	t.collectAttributes(t.request.TagsOf(src), keepNumbers)
 	t.collectVersionAndEnv()
 	t.collectResourceTags()
 	t.replaceWithScopeTags(dst)
-	t.tags.setDerivedText(t.labels.dbName, t.textOf(attrNamespace))
+	t.tags.setDerivedText(t.labels.dbName, t.textOf(attrNamespace)) // the last source of db.name
 	t.tags.appendTo(t.output, dst, &t.rules)
 }
 

@@ -157,7 +157,7 @@ func (t *Translator) buildSpans(
 		traceNumber := t.traces.traceNumbers[indexInResource]
 		outputTraces[traceNumber].TraceLow = extra.TraceLow
 		tagsOfTrace := &t.traces.tags[traceNumber]
-		tagsOfTrace.setEmptyFields(t.traceTagsOfSpan())
+		tagsOfTrace.setEmptyFields(t.traceTagsOfSpan()) // the first span of the trace with a tag counts
 	}
 }
 
