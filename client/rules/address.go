@@ -69,7 +69,7 @@ func splitPrefix(address string) (prefix, rest string) {
 		return "", address
 	}
 	for _, scheme := range schemes {
-		if prefix, rest = cutScheme(address, scheme); rest != "" {
+		if prefix, rest, isFound := cutScheme(address, scheme); isFound {
 			return prefix, rest
 		}
 	}
@@ -77,20 +77,20 @@ func splitPrefix(address string) (prefix, rest string) {
 }
 
 // cutScheme splits an address after the first occurrence of a scheme with its slashes, such as "http://" or "file:///".
-// prefix is the scheme with the slashes; text before the scheme is dropped. Both results are "" if the scheme and
-// slashes do not occur, or if nothing follows them.
-func cutScheme(address, scheme string) (prefix, rest string) {
+// prefix is the scheme with the slashes; text before the scheme is dropped. isFound is false if the scheme and slashes
+// do not occur, or if nothing follows them.
+func cutScheme(address, scheme string) (prefix, rest string, isFound bool) {
 	_, afterScheme, hasScheme := strings.Cut(address, scheme)
 	if !hasScheme {
-		return "", ""
+		return "", "", false
 	}
 	for _, slashes := range [...]string{":///", "://"} { // the longest first
 		afterSlashes, hasSlashes := strings.CutPrefix(afterScheme, slashes)
 		if hasSlashes && afterSlashes != "" {
-			return scheme + slashes, afterSlashes
+			return scheme + slashes, afterSlashes, true
 		}
 	}
-	return "", ""
+	return "", "", false
 }
 
 // splitHostPort splits an address like 10.0.0.1:80 or [::1]:443 into host and port. If the address has no port or is
