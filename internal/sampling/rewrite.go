@@ -91,8 +91,9 @@ func (s *Sample) resourceSize(resource *otlp.Resource, result *resourceResult) i
 	if hasScopes && !hasKeptScope {
 		return droppedSize
 	}
-	if result.isMarked {
-		size += fieldSize(result.markedSize) - resourceFieldSize(resource)
+	if result.isMarked { // the field "resource" is replaced
+		size -= resourceFieldSize(resource)
+		size += fieldSize(result.markedSize)
 	}
 	return size
 }
@@ -125,11 +126,11 @@ func (s *Sample) spanFieldSize(span int) int {
 // sizeWithThreshold returns the length of a span's message after its tracestate is replaced by one with the
 // threshold s.threshold.
 func (s *Sample) sizeWithThreshold(extra *otlp.SpanExtra) int {
-	messageSize := int(extra.FieldEnd - extra.MessageStart) // a field ends where its message ends
+	size := int(extra.FieldEnd - extra.MessageStart) // length of the received message, the last part of its field
 	begin, end := stateField(extra)
-	oldFieldSize := int(end - begin)
-	newFieldSize := fieldSize(len(s.stateWithThreshold(extra)))
-	return messageSize - oldFieldSize + newFieldSize
+	size -= int(end - begin)
+	size += fieldSize(len(s.stateWithThreshold(extra)))
+	return size
 }
 
 // stateWithThreshold returns a span's tracestate with the threshold s.threshold. The result is valid until
@@ -173,8 +174,8 @@ func (s *Sample) appendResource(dst []byte, resource *otlp.Resource, result *res
 		return dst
 	}
 	dst = protolite.AppendHead(dst, fieldResourceSpans, result.size)
-	hasResourceField := resource.MessageField != 0
-	if result.isMarked && !hasResourceField { // otherwise appendBetweenScopes replaces the existing field
+	hasResourceField := resource.MessageField != 0 // appendBetweenScopes marks it where it is copied
+	if result.isMarked && !hasResourceField {
 		dst = s.appendMarkedResource(dst, resource, result)
 	}
 	next := resource.MessageStart // first byte of the request that is not yet copied or dropped
@@ -222,20 +223,20 @@ func (s *Sample) appendScope(dst []byte, index int) []byte {
 	dst = protolite.AppendHead(dst, fieldScopeSpans, newSize)
 	body := s.request.Body
 	scope := &s.request.Scopes[index]
-	copiedUntil := scope.MessageStart // position in body; everything before is copied or dropped
+	next := scope.MessageStart // first byte of the request that is not yet copied or dropped
 	for span := scope.ListStart; span < scope.ListEnd; span++ {
-		decision := s.decisions[span]
-		if decision == forwardUnchanged {
-			continue // copied later, together with the bytes around it
-		}
 		received := &s.request.Extras[span]
-		dst = append(dst, body[copiedUntil:received.FieldStart]...) // everything before this span
-		if decision == forwardWithThreshold {
+		dst = append(dst, body[next:received.FieldStart]...)
+		switch s.decisions[span] {
+		case drop:
+		case forwardWithThreshold:
 			dst = s.appendWithThreshold(dst, received)
+		default:
+			dst = append(dst, body[received.FieldStart:received.FieldEnd]...)
 		}
-		copiedUntil = int(received.FieldEnd) // a dropped span is not copied
+		next = int(received.FieldEnd)
 	}
-	return append(dst, body[copiedUntil:scope.FieldEnd]...)
+	return append(dst, body[next:scope.FieldEnd]...)
 }
 
 // appendWithThreshold appends a span whose tracestate is replaced by one with the threshold s.threshold.

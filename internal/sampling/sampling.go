@@ -310,19 +310,18 @@ func (s *Sample) Select(r *otlp.Request, policy *Policy, addMarks bool) (selecti
 	return selection
 }
 
-// selectMarks decides which resources get the attribute otlp.StatsComputed, which says that their spans have been
-// counted. If addMarks is true, each resource gets it whose spans have been counted here, and not by the client.
-// hasMarks is true if at least one resource is to be changed.
+// selectMarks decides which resources get the attribute otlp.StatsComputed, which tells the receiver that their spans
+// have been counted. If addMarks is true, each resource gets it whose spans the daemon has counted. hasMarks is true if
+// at least one resource is to be changed.
 func (s *Sample) selectMarks(addMarks bool) (hasMarks bool) {
 	s.resources = s.resources[:0]
 	for i := range s.request.Resources {
 		resource := &s.request.Resources[i]
 		var result resourceResult
-		hasUncounted := !resource.IsCounted && s.request.HasSpans(resource)
-		if addMarks && hasUncounted {
-			size, isChanged := markedSize(s.request.Bytes(resource.Message))
-			result.markedSize = size
-			result.isMarked = isChanged
+		isCountedByClient := resource.IsCounted
+		isCountedHere := s.request.HasSpans(resource) && !isCountedByClient
+		if addMarks && isCountedHere {
+			result.markedSize, result.isMarked = markedSize(s.request.Bytes(resource.Message))
 		}
 		s.resources = append(s.resources, result)
 		if result.isMarked {

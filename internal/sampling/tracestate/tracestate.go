@@ -14,6 +14,7 @@ package tracestate
 import (
 	"bytes"
 	"math"
+	"math/bits"
 	"strconv"
 )
 
@@ -169,8 +170,8 @@ func (s *State) Rate() (rate float64, ok bool) {
 // overwrites buffer if it has enough capacity. If text is malformed, the result contains only the threshold. Otherwise,
 // members at the end of text are omitted if the result would exceed a limit of W3C.
 func (s *State) WithThreshold(buffer, text []byte, threshold uint64) []byte {
-	tracestate := append(buffer[:0], "ot="...) // W3C requires that the changed member comes first
-	tracestate = s.appendOtherPairs(tracestate)
+	tracestate := append(buffer[:0], "ot="...)  // W3C requires that the changed member comes first
+	tracestate = s.appendOtherPairs(tracestate) // none if text is malformed
 	tracestate = append(tracestate, "th:"...)
 	tracestate = appendThreshold(tracestate, threshold)
 	if s.IsMalformed {
@@ -179,9 +180,9 @@ func (s *State) WithThreshold(buffer, text []byte, threshold uint64) []byte {
 	return appendOtherMembers(tracestate, text)
 }
 
-// appendOtherMembers appends the members of text, a valid tracestate, to a new tracestate that contains only the member
-// with the key "ot". It omits that member of text. It also omits members at the end of text if the new tracestate would
-// have more than maxMembers members or more than maxBytes bytes.
+// appendOtherMembers appends the members of text, a valid tracestate, to a new tracestate. Before the call, the new one
+// contains only the member with the key "ot", which appendOtherMembers does not copy from text. It also omits members at
+// the end of text if the new tracestate would have more than maxMembers members or more than maxBytes bytes.
 func appendOtherMembers(tracestate, text []byte) []byte {
 	members := 1 // the one with the key "ot"
 	for member := range bytes.SplitSeq(text, []byte{','}) {
@@ -339,7 +340,8 @@ const precision = 4
 func ThresholdOf(share float64) uint64 { return thresholdOf(share, precision) }
 
 // thresholdOf returns the threshold with which a sampler keeps the given share of all traces, from 0 to 1: (1-share)*2^56.
-// It is rounded to the given number of hexadecimal digits after its leading digits f.
+// It rounds the threshold in hexadecimal: all leading digits f and the next precision digits remain, and the digits
+// after them become 0.
 func thresholdOf(share float64, precision int) uint64 {
 	switch {
 	case share >= 1:
@@ -349,7 +351,7 @@ func thresholdOf(share float64, precision int) uint64 {
 	}
 	sampledNumbers := uint64(math.Round(share * randomNumbers)) // the highest numbers are sampled
 	threshold := randomNumbers - sampledNumbers
-	zeroDigits := maxDigits - leadingFs(share) - precision // digits at the end that rounding makes 0
+	zeroDigits := maxDigits - leadingFs(threshold) - precision // digits at the end that rounding makes 0
 	if zeroDigits <= 0 {
 		return threshold
 	}
@@ -358,11 +360,11 @@ func thresholdOf(share float64, precision int) uint64 {
 	return nearestMultiple * unit
 }
 
-// leadingFs returns the number of hexadecimal digits f with which the threshold for a share begins: none for
-// a share of 1/16 or more, one for a share of 1/256 or more, and so on.
-func leadingFs(share float64) int {
-	_, exponent := math.Frexp(share) // share < 2^exponent
-	leadingOnes := -exponent         // bits of the threshold
+// leadingFs returns the number of hexadecimal digits f with which a threshold begins. The threshold must be less than
+// Never.
+func leadingFs(threshold uint64) int {
+	inverted := randomNumbers - 1 - threshold // zeros instead of ones
+	leadingOnes := randomBits - bits.Len64(inverted)
 	return leadingOnes / bitsPerDigit
 }
 
@@ -373,10 +375,10 @@ func appendThreshold(dst []byte, threshold uint64) []byte {
 	if threshold == 0 {
 		return append(dst, '0')
 	}
-	for threshold != 0 {
-		firstDigit := threshold >> (randomBits - bitsPerDigit)
-		dst = append(dst, hexDigits[firstDigit])
-		threshold = threshold << bitsPerDigit % randomNumbers // the remaining digits
+	var digits [maxDigits]byte
+	for i := maxDigits - 1; i >= 0; i-- {
+		digits[i] = hexDigits[threshold%16]
+		threshold /= 16
 	}
-	return dst
+	return append(dst, bytes.TrimRight(digits[:], "0")...)
 }

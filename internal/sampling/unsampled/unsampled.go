@@ -96,8 +96,8 @@ func mustForward(t *spantable.Table, s *spantable.Span) bool {
 	return false
 }
 
-// setCount writes the number of elements to header, the header of a msgpack array. The header has 1, 3 or 5
-// bytes and keeps its length, so count must not be larger than the number that the header contains.
+// setCount changes the number of elements in header, the header of a msgpack array. The header keeps its
+// length of 1, 3 or 5 bytes, so count must not be larger than the previous number.
 func setCount(header []byte, count int) {
 	const fixArrayBytes, array16Bytes = 1, 3 // lengths of the short headers
 	switch len(header) {
@@ -120,8 +120,8 @@ func setCount(header []byte, count int) {
 const maxStartBytes = 128 << 10
 
 // removeFromV1 removes the unsampled traces from a body in the v1 format, in place. Remaining traces can refer to strings
-// that first occur in removed ones, so these strings are moved to the start of the body. If the body would not become
-// shorter, or the strings exceed maxStartBytes, removeFromV1 removes nothing.
+// that first occur in removed ones, so removeFromV1 moves these strings, and all with lower numbers, to the start of the
+// body. If the body would not become shorter, or the strings exceed maxStartBytes, removeFromV1 removes nothing.
 func removeFromV1(t *spantable.Table, list decode.TraceList, texts []spantable.Text) (remaining []byte, traces, spans int) {
 	removed := countRemovedV1(t, list)
 	oldStart := t.Body[:list.FieldsStart]
@@ -130,13 +130,13 @@ func removeFromV1(t *spantable.Table, list decode.TraceList, texts []spantable.T
 		const firstListed = 1 // number 0 is the empty string in every body, and is not listed
 		moved := texts[firstListed:removed.movedEnd]
 		if startBytes(moved) > maxStartBytes {
-			return t.Body, 0, 0
+			return t.Body, 0, 0 // nothing is removed
 		}
 		newStart = encodeStart(t, list.FieldCount, moved)
 	}
 	addedBytes := len(newStart) - len(oldStart)
 	if addedBytes >= removed.bytes {
-		return t.Body, 0, 0
+		return t.Body, 0, 0 // nothing is removed
 	}
 	remainingTraces := len(t.Groups) - removed.traces
 	return writeV1(t, list, newStart, remainingTraces), removed.traces, removed.spans
@@ -174,9 +174,10 @@ func countRemovedV1(t *spantable.Table, list decode.TraceList) (removed removedV
 // the traces, and fields after them.
 func writeV1(t *spantable.Table, list decode.TraceList, start []byte, traceCount int) []byte {
 	body := t.Body
-	beforeTraces, afterTraces := body[list.FieldsStart:list.TracesStart], body[list.TracesEnd:]
-	header := body[list.HeaderStart:list.TracesStart] // the end of beforeTraces
+	header := body[list.HeaderStart:list.TracesStart] // of the list of traces
 	setCount(header, traceCount)
+	beforeTraces := body[list.FieldsStart:list.TracesStart] // ends with header
+	afterTraces := body[list.TracesEnd:]
 	writtenFrom := len(body)
 	prepend := func(part []byte) {
 		writtenFrom -= len(part)
@@ -205,8 +206,8 @@ func startBytes(texts []spantable.Text) int {
 }
 
 // encodeStart returns the start of a v1 body, a msgpack map: the header of the map, and its first field, a
-// list of the given strings. The caller appends otherFields more fields. The strings must be in the body, because
-// encodeStart overwrites t.Derived with the result, to save an allocation.
+// list of the given strings. The caller appends otherFields more fields. No string may be in t.Derived, because
+// encodeStart overwrites it with the result, to save an allocation.
 func encodeStart(t *spantable.Table, otherFields int, texts []spantable.Text) []byte {
 	const stringsField = 1 // number of the field with the list of strings
 	fieldCount := 1 + otherFields
