@@ -102,13 +102,13 @@ func rewriteOperation(name string) string {
 			continue
 		}
 		last := len(result) - 1 // not negative, because the first byte is a letter
-		isAfterSeparator := result[last] == '.' || result[last] == '_'
+		previous := result[last]
 		switch {
-		case c == '.' && result[last] == '_':
-			result[last] = '.'
+		case c == '.' && previous == '_':
+			result[last] = '.' // the dot replaces the underscore
 		case c == '.':
 			result = append(result, '.')
-		case !isAfterSeparator:
+		case previous != '.' && previous != '_':
 			result = append(result, '_')
 		}
 	}

@@ -98,15 +98,15 @@ func (l Label) normalizeText(value, lang string) string {
 	return truncate(value, labels[l].maxBytes)
 }
 
-// NormalizeTag returns a tag, such as "region:eu", as valid UTF-8 of limited length. It truncates a longer
-// tag. If l is LabelAdditionalTag, key and value may each have the maximum length: NormalizeTag replaces a longer
-// value by Blocked.
+// NormalizeTag returns a tag, such as "region:eu", as valid UTF-8. If the tag is longer than the maximum of l,
+// NormalizeTag truncates it. For LabelAdditionalTag, the maximum applies to key and value separately: a tag with a
+// longer key is truncated, and a longer value is replaced by Blocked.
 func (l Label) NormalizeTag(tag string) string {
 	maxBytes := labels[l].maxBytes
 	if !labels[l].blocksLongValues {
 		return truncate(tag, maxBytes)
 	}
-	tag = truncate(tag, maxAdditionalTag) // this length suffices to see that the key or the value is too long
+	tag = truncate(tag, maxAdditionalTag) // so that long tags cost no more
 	key, value, _ := strings.Cut(tag, ":")
 	switch {
 	case len(key) > maxBytes:

@@ -3,7 +3,7 @@ package mask
 import "strings"
 
 // statementKeyword reports whether text is an SQL statement: it begins with a verb like SELECT and contains a
-// keyword that belongs to the verb, like " from ", which statementKeyword returns. A verb before a path, as in
+// keyword that belongs to the verb, like FROM, which statementKeyword returns. A verb before a path, as in
 // DELETE /users, is an HTTP method.
 func statementKeyword(text string) (keyword string, isStatement bool) {
 	text = withoutComment(text)
@@ -23,24 +23,21 @@ func statementKeyword(text string) (keyword string, isStatement bool) {
 }
 
 var statements = []struct{ verb, keyword string }{
-	{"select", " from "},
-	{"insert", " into "},
-	{"update", " set "},
-	{"delete", " from "},
-	{"with", " as "},
-	{"replace", " into "},
-	{"merge", " into "},
+	{"select", "from"},
+	{"insert", "into"},
+	{"update", "set"},
+	{"delete", "from"},
+	{"with", "as"},
+	{"replace", "into"},
+	{"merge", "into"},
 }
 
-// hasKeyword reports whether text contains a keyword between white space, in upper or lower case. The
-// argument keyword begins and ends with a space, like " from ".
+// hasKeyword reports whether text contains a keyword between white space, in upper or lower case.
 func hasKeyword(text, keyword string) bool {
-	word := strings.Trim(keyword, " ")
-	for start := 0; start+len(keyword) <= len(text); start++ {
-		wordStart := start + 1
-		wordEnd := wordStart + len(word)
-		isBetweenSpaces := isSpace(text[start]) && isSpace(text[wordEnd])
-		if isBetweenSpaces && strings.EqualFold(text[wordStart:wordEnd], word) {
+	for start := 1; start+len(keyword) < len(text); start++ {
+		end := start + len(keyword)
+		isBetweenSpaces := isSpace(text[start-1]) && isSpace(text[end])
+		if isBetweenSpaces && strings.EqualFold(text[start:end], keyword) {
 			return true
 		}
 	}
@@ -57,7 +54,7 @@ func withoutComment(text string) string {
 
 // appendMaskedStatement appends an SQL statement to dst, with a question mark instead of each literal and each
 // list of literals. It appends nothing and returns false if there are no literals, if the end of a literal is
-// ambiguous, or if text is not a statement because keyword, such as " from ", occurs only inside literals.
+// ambiguous, or if text is not a statement because keyword, such as FROM, occurs only inside literals.
 func appendMaskedStatement(dst []byte, text, keyword string) (masked []byte, isMasked bool) {
 	masked = dst
 	l := lexer{text: text}
@@ -78,7 +75,8 @@ func appendMaskedStatement(dst []byte, text, keyword string) (masked []byte, isM
 		copied = end
 	}
 	hasLiterals := copied > 0
-	isAmbiguous := l.hasOpenQuote && strings.IndexByte(text, '\\') >= 0 // only some databases escape quotes so
+	hasBackslash := strings.IndexByte(text, '\\') >= 0
+	isAmbiguous := l.hasOpenQuote && hasBackslash // a backslash before a quote escapes it only in some databases
 	if !hasLiterals || !foundKeyword || isAmbiguous {
 		return dst, false
 	}
@@ -99,7 +97,7 @@ func (l *lexer) nextLiteral(position int) (start, end int) {
 	for position < len(l.text) {
 		tokenEnd, isLiteral := l.next(position)
 		if isLiteral {
-			adjacentDigits := runLength(l.text, tokenEnd, isDigit) // if 'a'1 became ?1, it would look like a parameter
+			adjacentDigits := runLength(l.text, tokenEnd, isDigit) // 'a'1 must become ?, because ?1 is a parameter
 			return position, tokenEnd + adjacentDigits
 		}
 		position = tokenEnd
@@ -201,8 +199,8 @@ func (l *lexer) nextRowStart(end int) (start int, isFound bool) {
 	return position, true
 }
 
-// rowEnd returns the end of the last literal between text[start] and the next closing parenthesis. For the
-// text 1, 'a') it returns the position after 'a'. If anything other than literals precedes the parenthesis, or there
+// rowEnd returns the end of the last literal between text[start] and the next closing parenthesis. For
+// "1, 'a')" it returns the position after 'a'. If anything other than literals precedes the parenthesis, or there
 // is no parenthesis, rowEnd returns start.
 func (l *lexer) rowEnd(start int) int {
 	position := start
@@ -332,23 +330,23 @@ func dollarQuoteEnd(text string, start int) int {
 	if start > 0 && continuesName(text[start-1]) {
 		return start
 	}
-	tagEnd := nameEnd(text, start+1)
-	hasSecondDollar := tagEnd < len(text) && text[tagEnd] == '$'
-	if !hasSecondDollar {
-		return start
-	}
-	isParameter := isDigit(text[start+1])
+	tagStart := start + 1
+	isParameter := tagStart < len(text) && isDigit(text[tagStart])
 	if isParameter {
 		return start
 	}
-	quoteLength := tagEnd + 1 - start
-	quote, rest := text[start:tagEnd+1], text[tagEnd+1:]
-	textLength := strings.Index(rest, quote)
+	tagEnd := nameEnd(text, tagStart)
+	if !hasByteAt(text, tagEnd, "$") {
+		return start
+	}
+	textStart := tagEnd + 1
+	quote := text[start:textStart] // such as $$ or $tag$
+	textLength := strings.Index(text[textStart:], quote)
 	isClosed := textLength >= 0
 	if !isClosed {
 		return len(text)
 	}
-	return start + quoteLength + textLength + quoteLength
+	return textStart + textLength + len(quote)
 }
 
 // indexOrEnd returns the index in text of the first occurrence of substr in text[from:]. If there is none, it returns

@@ -2,8 +2,8 @@ package mask
 
 import "strings"
 
-// identifierKind returns the kind of identifier that text is, such as a number or a UUID. It returns
-// noIdentifier if text is not an identifier, or only contains one.
+// identifierKind returns the kind of identifier that the whole text is, such as a number or a UUID. It
+// returns noIdentifier if text is not an identifier.
 func identifierKind(text string) kind {
 	if isUUID(text) {
 		return uuid
@@ -165,7 +165,7 @@ func isWords(text string) bool {
 		if !w.isPlausibleAfter(previous) {
 			return false
 		}
-		isAcronym := w.lowers == 0
+		isAcronym := w.lowers == 0 // it consists of capital letters
 		switch {
 		case isAcronym || w.digits > 0: // ignored
 		case hasVowel(w.letters):
@@ -203,8 +203,8 @@ func wordAt(text string, from int) word {
 	return word{text[from:lettersEnd], capitals, lowers, digits, isBeforeSeparator}
 }
 
-// isPlausibleAfter reports whether a name can contain w directly after the word previous, as UTF8ToUTF16 contains To
-// after UTF8. If w is the first word, or follows a separator, previous is the zero value.
+// isPlausibleAfter reports whether a name can contain w directly after the word previous, such as To after UTF8 in
+// UTF8ToUTF16. If w is the first word, or follows a separator, previous is the zero value.
 func (w *word) isPlausibleAfter(previous word) bool {
 	const (
 		maxCapitals = 5 // as in HTTPS
@@ -236,11 +236,15 @@ func (w *word) isPlausibleAfterNumber(lettersBefore string) bool {
 // endsAbbreviation reports whether w can begin with the last letter of an abbreviation like i18n or B2B. It assumes
 // that a single letter and a number precede w.
 func (w *word) endsAbbreviation() bool {
-	if w.isSingleLetter() {
-		isLowerCase := w.capitals == 0
-		return isLowerCase || w.isBeforeSeparator // like n in i18n, and the last letter of B2B
+	isLowerCase := w.capitals == 0
+	switch {
+	case w.isSingleLetter() && isLowerCase: // like n in i18n
+		return true
+	case w.isSingleLetter(): // like the last letter of B2B
+		return w.isBeforeSeparator
 	}
-	return w.capitals == 2 // like BClient in B2BClient
+	isBeforeWord := w.capitals == 2 // like the first letter of BClient in B2BClient
+	return isBeforeWord
 }
 
 func (w *word) isSingleLetter() bool { return len(w.letters) == 1 && w.digits == 0 }

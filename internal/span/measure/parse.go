@@ -22,8 +22,8 @@ var (
 )
 
 // Parse parses the values of --measure flags, separated by spaces: the name of a preset, or
-// NAME=ATTRIBUTE[,unit[,label...]]. The first measure of the result has the number 1. The error names the first
-// invalid value.
+// NAME=ATTRIBUTE[,unit[,label...]]. The order of the result decides the number of each measure, a span.Measure. The
+// error names the first invalid value.
 func Parse(text string) (all []Measure, err error) {
 	flags := strings.Fields(text)
 	if len(flags) > MaxFlags {

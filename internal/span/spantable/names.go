@@ -91,7 +91,7 @@ func NewNames(names []string) *Names {
 			next:        previous,
 			isAmbiguous: sharesSlot || len(name) > maxFingerprinted,
 		}
-		t.slots[slot] = Label(label) // FindFingerprint only uses the last entry of a slot
+		t.slots[slot] = Label(label) // FindFingerprint does not read previous, so its entry need not become ambiguous
 	}
 	return t
 }
