@@ -19,20 +19,20 @@ import (
 // Otherwise they give back the slots of their budgets, so a key without a row uses neither budget nor memory.
 type admitter struct {
 	*tables
-	originID       OriginID
-	origin         *origin
-	spans          uint64 // number of spans with the key that the call stands for
-	isCounted      bool   // an earlier call has counted the key as one with replaced labels
-	encodedKey     encodedKey
-	tagIDs         []labelID      // IDs of the tags of one list
-	pending        []pendingLabel // labels of the key that are new in this interval
-	sentTexts      []uint64       // hashes of the key's status and texts as the client sent them
-	maskedTexts    []uint64       // like sentTexts, but with the hash of the mask for texts that have one
-	sentTags       []uint64       // hashes of the key's tags as the client sent them
-	rejected       []uint64       // hashes of values and keys that got no slot; filter records their use
-	admission      Admission      // result so far
-	scratch        []byte         // texts built for the key; overwritten by the next one
-	spareTagValues []*tagValues   // budgets of new tag keys whose key got no row; reused by later keys
+	originID         OriginID
+	origin           *origin
+	spans            uint64 // number of spans with the key that the call stands for
+	isCounted        bool   // the counters of replaced labels include the key already
+	encodedKey       encodedKey
+	tagIDs           []labelID      // IDs of the tags of one list
+	pending          []pendingLabel // labels of the key that are new in this interval
+	sentTextHashes   []uint64       // hashes of the key's status and texts as the client sent them
+	maskedTextHashes []uint64       // like sentTextHashes, but with the hash of the mask for texts that have one
+	sentTagHashes    []uint64       // hashes of the key's tags as the client sent them
+	rejected         []uint64       // hashes of values and keys that got no slot; filter records their use
+	admission        Admission      // result so far
+	scratch          []byte         // texts built for the key; overwritten by the next one
+	spareTagValues   []*tagValues   // budgets of new tag keys whose key got no row; reused by later keys
 }
 
 // pendingLabel is a label of the current key that is new in this interval. It holds a slot of its budget, and
@@ -45,16 +45,16 @@ type pendingLabel struct {
 
 // admit returns the row, a set of counters, in which the spans of a key are counted. A key that is new in
 // this interval gets a row of its own if the limits allow it. Otherwise its spans are counted in a row
-// without labels. spans is the number of spans for which admit is called. isCounted is true if an earlier call
-// for the key has counted it as one with replaced labels.
+// without labels. spans is the number of spans for which admit is called. If isCounted is set, an earlier call has
+// counted the key in the counters of replaced labels.
 func (a *admitter) admit(id OriginID, key *span.Key, spans uint64, isCounted bool) Admission {
 	a.reset(id)
 	a.spans, a.isCounted = spans, isCounted
-	a.encodeKey(key) // in a.encodedKey
+	a.encodeKey(key) // sets a.encodedKey and, if labels are replaced, a.admission
 	hash := a.keyHash()
 	row, isKnown := a.rows.find(a.encodedKey, hash)
 	if isKnown {
-		a.rows.byID[row].recurred = true
+		a.rows.byID[row].recurred = true // an earlier call has added the row
 		return a.admitToRow(row)
 	}
 	row, hasRow := a.addRow(hash)
@@ -89,9 +89,9 @@ func (a *admitter) reset(id OriginID) {
 	a.origin = &a.origins.byID[id]
 	a.encodedKey = a.encodedKey[:0]
 	a.pending = a.pending[:0]
-	a.sentTexts = a.sentTexts[:0]
-	a.maskedTexts = a.maskedTexts[:0]
-	a.sentTags = a.sentTags[:0]
+	a.sentTextHashes = a.sentTextHashes[:0]
+	a.maskedTextHashes = a.maskedTextHashes[:0]
+	a.sentTagHashes = a.sentTagHashes[:0]
 	a.rejected = a.rejected[:0]
 	a.admission = Admission{}
 	a.scratch = a.scratch[:0]
@@ -100,26 +100,27 @@ func (a *admitter) reset(id OriginID) {
 // forgetTexts drops all references to the texts of the last key, which are in the memory of a message.
 func (a *admitter) forgetTexts() { clear(a.pending) }
 
-// admitToRow returns the result for the current key: its spans are counted in the given row. If labels of
-// the key were replaced, admitToRow also records this use of the original values, because values that are
-// used again get slots first in the next interval.
+// admitToRow returns the result for the current key: its spans are counted in the given row. If a mask or
+// tracer_blocked_value has replaced labels of the key, admitToRow also records the use of the original values,
+// and of the key with them: those that are used again get slots and rows first in the next interval.
 func (a *admitter) admitToRow(row KeyID) Admission {
 	a.admission.ID = row
 	a.admission.Hash = partitionHash(a.rows.byID[row].hash)
 	if a.admission.IsUnchanged() {
 		return a.admission
 	}
-	if a.admission.Collapsed != 0 {
+	hasLostLabel := a.admission.Collapsed != 0
+	if hasLostLabel {
 		a.measureLostKey()
 	}
 	a.countMaskedLabels()
-	a.rejected = append(a.rejected, a.sentKeyHash())
+	a.rejected = append(a.rejected, a.sentKeyHash()) // encodeKey has added the original values
 	a.admission.ReplacedAtFirstUse = a.filter.recordUses(a.rejected)
 	return a.admission
 }
 
-// countMaskedLabels counts the key for each of its labels that was replaced by a mask, a text with
-// placeholders.
+// countMaskedLabels adds the key to the counter of each label in which a mask, such as "GET /users/{id}", has
+// replaced the value.
 func (a *admitter) countMaskedLabels() {
 	for _, l := range maskedLabels {
 		if a.admission.Masked.Has(l) {
@@ -140,8 +141,8 @@ func partitionHash(hash uint64) uint32 {
 // again get counters first in the next interval. hash is the hash of the key.
 func (a *admitter) admitToOverflowRow(hash uint64, measure span.Measure) Admission {
 	a.measureLostKey()
-	a.rejectPending()
-	// In the next interval, the key is looked up under sentKeyHash if all of its labels get slots.
+	a.rejectPending() // adds the new labels to a.rejected
+	// If all labels of the key get slots in the next interval, its hash is sentKeyHash then.
 	a.rejected = append(a.rejected, hash, a.sentKeyHash())
 	admission := a.overflowRow(a.originID, measure)
 	admission.ReplacedAtFirstUse = a.filter.recordUses(a.rejected)
@@ -178,8 +179,9 @@ func (a *admitter) lostCounter(l *labelValue) *uint64 {
 func (a *admitter) encodeKey(k *span.Key) {
 	status := a.resolveStatus(k.HTTPStatus)
 	a.encodedKey = append(a.encodedKey, uint32(a.originID), status, k.Enums())
-	for l := range span.EndOfTexts { // the labels that are single texts
-		a.encodedKey = append(a.encodedKey, a.resolveText(l, *k.Text(l)))
+	for label := range span.EndOfTexts { // the labels with a single text have the lowest numbers
+		id := a.resolveText(label, *k.Text(label))
+		a.encodedKey = append(a.encodedKey, id)
 	}
 	for list := span.FirstList; list < span.EndOfLists; list++ {
 		a.encodeTags(list, *k.Tags(list))
@@ -216,9 +218,10 @@ func (a *admitter) idOf(budget *budget, value labelValue) (id labelID, ok bool) 
 // value takes a slot of the budget. addPending returns a temporary ID. It returns false if no slot is free.
 func (a *admitter) addPending(budget *budget, value labelValue) (id labelID, ok bool) {
 	priority := a.priorityOf(value.hash) // some slots are only for values that were used before
-	share := budget.take(priority, value.isOnlyMask)
+	isMask := value.isOnlyMask           // only some slots can hold masks
+	share := budget.take(priority, isMask)
 	if share == nil {
-		a.rejected = append(a.rejected, value.hash)
+		a.rejected = append(a.rejected, value.hash) // the next interval prefers it if it is used again
 		return absentID, false
 	}
 	value.history = a.newHistory(priority)
@@ -226,8 +229,8 @@ func (a *admitter) addPending(budget *budget, value labelValue) (id labelID, ok 
 	return a.lastPendingID(), true
 }
 
-// clearOnlyMask records that the value with the given ID is not only used as a mask. It no longer counts as one in the
-// budget.
+// clearOnlyMask records that a client has sent the value with the given ID. If the value was used only as a mask so far,
+// the budget no longer counts it as a mask.
 func (a *admitter) clearOnlyMask(budget *budget, id labelID) {
 	value := a.labelOf(id)
 	if value.isOnlyMask {
@@ -247,8 +250,9 @@ func (a *admitter) labelOf(id labelID) *labelValue {
 // lastPendingID returns the ID of the last pending label.
 func (a *admitter) lastPendingID() labelID { return pendingID + labelID(len(a.pending)-1) }
 
-// findAndRecordUse returns the ID of a label value, or false if the value is new in this interval. It records that
-// the value was used again, unless the earlier use was in the current key. The ID of such a value is temporary.
+// findAndRecordUse returns the ID of a label value that an earlier key of this interval has used, and records that it
+// was used again. For a value that the current key uses twice, it returns the temporary ID. It returns false if the
+// value is new.
 func (a *admitter) findAndRecordUse(l *labelValue) (id labelID, ok bool) {
 	id, ok = a.labels.find(l.labelName, l.hash)
 	if ok {
@@ -296,13 +300,14 @@ func (a *admitter) recurredWithoutSlot(hash uint64) bool {
 // newHistory returns the history of a label value or key that gets a slot now. priority is its priority in this
 // interval. The result has its priority in the next interval, provided that it is used again.
 func (a *admitter) newHistory(priority slotPriority) history {
-	if priority == priorityNew { // its first use
+	switch {
+	case priority == priorityNew: // its first use
 		return history{nextPriority: priorityRecent}
-	}
-	if a.origin.isNew { // its second use in this interval, see recurredWithoutSlot
+	case a.origin.isNew: // an earlier use must have been in this interval, which is the first of the origin
 		return history{nextPriority: priorityRecent, recurred: true}
+	default: // it was used at least twice in the previous interval
+		return history{nextPriority: priorityStable}
 	}
-	return history{nextPriority: priorityStable} // it recurred in the previous interval
 }
 
 // countKey adds the current key to a counter of keys, unless an earlier call has done so.
@@ -313,8 +318,8 @@ func (a *admitter) countKey(counter *uint64) {
 }
 
 // addPendingLabels gives IDs to the labels of the current key that are new in this interval, and returns their
-// memory in bytes. It replaces their temporary IDs in a.encodedKey. The new IDs have the same order, so sorted
-// tags stay sorted.
+// memory in bytes. In a.encodedKey, the temporary ID pendingID+i of label a.pending[i] becomes firstNewID+i. New IDs
+// are larger than earlier ones, as temporary IDs are, so sorted tags stay sorted.
 func (a *admitter) addPendingLabels() (bytes int) {
 	firstNewID := labelID(len(a.labels.byID))
 	for i := range a.pending {
@@ -342,11 +347,11 @@ func finalID(id, firstNewID labelID) labelID {
 // keyHash returns a hash of the current key that is the same in every interval. It is made of the
 // hashes of the labels, because their IDs differ between intervals.
 func (a *admitter) keyHash() uint64 {
-	hash := mix(a.unlabeledHash(), a.labelHash(a.encodedKey.status()))
+	hash := mix(a.originAndEnumsHash(), a.labelHash(a.encodedKey.status()))
 	for _, id := range a.encodedKey.texts() {
 		hash = mix(hash, a.labelHash(id))
 	}
-	var tags tagsHash
+	var tags tagsHash // does not depend on the order of the IDs
 	for _, ids := range a.encodedKey.tagLists() {
 		for _, id := range ids {
 			tags.add(a.labelHash(id))
@@ -356,28 +361,28 @@ func (a *admitter) keyHash() uint64 {
 }
 
 // sentKeyHash returns the hash that keyHash returns if no label is replaced.
-func (a *admitter) sentKeyHash() uint64 { return a.hashWithTexts(a.sentTexts) }
+func (a *admitter) sentKeyHash() uint64 { return a.hashWithTexts(a.sentTextHashes) }
 
 // maskedKeyHash returns the hash of the current key with masks, such as "GET /users/{id}", instead of all texts
 // that have one.
-func (a *admitter) maskedKeyHash() uint64 { return a.hashWithTexts(a.maskedTexts) }
+func (a *admitter) maskedKeyHash() uint64 { return a.hashWithTexts(a.maskedTextHashes) }
 
-// hashWithTexts returns the hash of the current key with other texts, given the hashes of its status and of its
-// texts. Its tags are those that the client sent.
-func (a *admitter) hashWithTexts(texts []uint64) uint64 {
-	hash := a.unlabeledHash()
-	for _, text := range texts {
-		hash = mix(hash, text)
+// hashWithTexts returns the hash that the current key has with the tags that the client sent. textHashes are the
+// hashes of its HTTP status and of its texts.
+func (a *admitter) hashWithTexts(textHashes []uint64) uint64 {
+	hash := a.originAndEnumsHash()
+	for _, textHash := range textHashes {
+		hash = mix(hash, textHash)
 	}
 	var tags tagsHash
-	for _, tag := range a.sentTags {
-		tags.add(tag)
+	for _, tagHash := range a.sentTagHashes {
+		tags.add(tagHash)
 	}
 	return mix(hash, uint64(tags))
 }
 
-// unlabeledHash returns a hash of the fields of the current key that have no label IDs.
-func (a *admitter) unlabeledHash() uint64 { return a.origin.hash ^ uint64(a.encodedKey.enums()) }
+// originAndEnumsHash returns a hash of the origin and of the fields of the current key that are not labels.
+func (a *admitter) originAndEnumsHash() uint64 { return a.origin.hash ^ uint64(a.encodedKey.enums()) }
 
 // tagsHash is a hash of a set of tags that does not depend on their order, because it is a sum.
 type tagsHash uint64
@@ -388,10 +393,14 @@ func (h *tagsHash) add(hash uint64) { *h += tagsHash(mix(0, hash)) }
 
 // labelHash returns the hash of a label, given its ID. The label can be one of a.pending.
 func (a *admitter) labelHash(id labelID) uint64 {
-	if id == absentID || id == blockedID {
-		return uint64(id) // hashOfAbsent or hashOfBlocked
+	switch id {
+	case absentID:
+		return hashOfAbsent
+	case blockedID:
+		return hashOfBlocked
+	default:
+		return a.labelOf(id).hash
 	}
-	return a.labelOf(id).hash
 }
 
 // stringOf converts bytes to a string without copying them.

@@ -56,7 +56,7 @@ type history struct {
 type budget struct {
 	shares    [priorityCount]slots // by priority
 	maskShare slots                // slots that only masks can take
-	masks     slots                // slots of any share that masks hold, and the most that they can hold
+	masks     slots                // number of masks in all shares, and its limit
 	demand    *labelDemand         // measures how many values the label has; nil if none was lost
 }
 
@@ -92,8 +92,8 @@ func newBudget(limit int, kept keptCount) (b budget) {
 	remaining := limit - stable
 	seen := remaining / 2
 	recentAndNew := remaining - seen
-	recent := min(kept.recent, recentAndNew-sixteenth(limit)) // leaves a sixteenth of limit for new values
-	recent = max(0, recent)
+	maxRecent := max(0, recentAndNew-sixteenth(limit)) // leaves a sixteenth of limit for new values
+	recent := min(kept.recent, maxRecent)
 
 	b.shares[priorityStable].limit = stable
 	b.shares[prioritySeen].limit = seen
@@ -103,15 +103,19 @@ func newBudget(limit int, kept keptCount) (b budget) {
 }
 
 // reserveForMasks lets masks, texts such as "GET /users/{id}" that replace similar values, take up to a quarter
-// of the limit. It moves an eighth of the slots for new values to a share that only masks can use.
+// of the limit. It moves an eighth of the slots for new values to a share that only masks can use, so that there
+// are slots for masks when new values have taken all others.
 func (b *budget) reserveForMasks(limit int) {
-	b.masks.limit = limit / 4
+	b.masks.limit = maxMasks(limit)
 	newValues := &b.shares[priorityNew]
 	eighth := (newValues.limit + 7) / 8 // rounded up
 	reserved := min(eighth, b.masks.limit)
 	newValues.limit -= reserved
 	b.maskShare.limit = reserved
 }
+
+// maxMasks returns how many slots of a budget masks can hold.
+func maxMasks(limit int) int { return limit / 4 }
 
 // findFree returns a share of the budget that has a free slot for a value with the given priority. It returns
 // nil if neither the share of this priority nor that of a lower one has any.
@@ -140,17 +144,17 @@ func (b *budget) findFreeForMask(priority slotPriority) *slots {
 // take takes a slot for a value with the given priority. It returns the share that the slot is from, or nil if
 // no slot is free.
 func (b *budget) take(priority slotPriority, isMask bool) (share *slots) {
-	if !isMask {
-		share = b.findFree(priority)
-	} else {
+	if isMask {
 		share = b.findFreeForMask(priority)
+	} else {
+		share = b.findFree(priority)
 	}
 	if share == nil {
 		return nil
 	}
 	share.taken++
 	if isMask {
-		b.masks.taken++
+		b.masks.taken++ // masks have a limit of their own, too
 	}
 	return share
 }

@@ -43,9 +43,9 @@ func (f *filter) recordUses(hashes []uint64) (hasFirstUse bool) {
 	return hasFirstUse
 }
 
-// next prepares the filter for the next interval. The values that were used at least twice in this
-// interval are kept in recurredBefore.
-func (f *filter) next() {
+// beginInterval prepares the filter for a new interval. The values that were used at least twice in the
+// previous one are kept in recurredBefore.
+func (f *filter) beginInterval() {
 	f.recurredBefore, f.recurred = f.recurred, f.recurredBefore
 	clear(f.usedOnce.words)
 	clear(f.recurred.words)

@@ -31,7 +31,7 @@ func TestFilter_HasRecurringValues(t *testing.T) {
 	if wrong > added/500 {
 		t.Errorf("%d of %d values that did not come are there", wrong, added)
 	}
-	f.next()
+	f.beginInterval()
 	for i, hash := range hashes {
 		switch recurred := i < added && i%10 == 0; {
 		case f.usedOnce.has(hash), f.recurred.has(hash):
@@ -45,7 +45,7 @@ func TestFilter_HasRecurringValues(t *testing.T) {
 	if wrong > added/500 {
 		t.Errorf("%d of %d values that did not recur are known", wrong, added)
 	}
-	if f.next(); f.recurredBefore.has(hashes[0]) {
+	if f.beginInterval(); f.recurredBefore.has(hashes[0]) {
 		t.Error("a value is known for longer than an interval")
 	}
 }

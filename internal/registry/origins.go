@@ -50,19 +50,19 @@ func (o *origin) hashOf(name labelName) uint64 {
 }
 
 // newOriginTable returns an empty table with slots for limit origins. It reserves a slot for each stable
-// origin, one that was present in both of the last two intervals.
+// origin, one that was present in both of the last two intervals, and divides the others as described at originTable.
 func newOriginTable(limit int, p *previous) originTable {
-	stable := 0
+	stableCount := 0
 	for _, o := range p.origins {
 		if o.isStable {
-			stable++
+			stableCount++
 		}
 	}
 	return originTable{
 		limit:          limit,
-		otherSlots:     slots{limit: limit - stable},
+		otherSlots:     slots{limit: limit - stableCount},
 		serviceSlots:   slots{limit: limit / 4},
-		sharedSlots:    newBudget(threeQuarters(limit), keptCount{stable: stable}),
+		sharedSlots:    newBudget(threeQuarters(limit), keptCount{stable: stableCount}),
 		ids:            map[span.Origin]OriginID{},
 		countByProcess: map[int32]int{},
 		commonID:       noOrigin,
@@ -83,11 +83,11 @@ func (t *originTable) takeSlot(o span.Origin, priority slotPriority) bool {
 	}
 	isService := o.Attributes == ""
 	part := t.findFreePart(isService, priority)
-	switch {
-	case part != nil:
+	if part == nil && !isService {
+		return false // a service can take any free slot, an instance of it cannot
+	}
+	if part != nil {
 		part.taken++
-	case !isService:
-		return false // the free slots are for stable origins and for services
 	}
 	t.otherSlots.taken++
 	return true
@@ -151,15 +151,16 @@ func (t *tables) priorityOfOrigin(hash uint64) slotPriority {
 }
 
 // rememberRejectedOrigin records that an origin got no slot, so that wasOriginRejected returns true for it in the
-// next interval.
+// next interval. Unlike a label value, an origin need not be used twice for this.
 func (t *tables) rememberRejectedOrigin(hash uint64) { t.filter.recurred.add(hash) }
 
 // wasOriginRejected reports whether an origin got no slot in the previous interval.
 func (t *tables) wasOriginRejected(hash uint64) bool { return t.filter.recurredBefore.has(hash) }
 
-// joinCommon returns the ID of the common origin, which counts the spans of all processes that have no
-// origin of their own. Its fields are those that are equal in all of these processes. Exporters can
-// read the descriptions without the lock, so joinCommon replaces the slice instead of changing it.
+// joinCommon adds o, a process that gets no slot, to the common origin, which counts the spans of all such
+// processes, and returns the ID of the common origin. The description of the common origin has only the fields
+// that are equal in all of these processes. Exporters can read the descriptions without the lock, so joinCommon
+// replaces the slice instead of changing it.
 func (t *tables) joinCommon(o span.Origin) OriginID {
 	table := &t.origins
 	if table.commonID == noOrigin {
@@ -188,12 +189,14 @@ func (t *tables) addOrigin(description span.Origin, hash uint64) OriginID {
 	}
 	t.origins.descriptions = append(t.origins.descriptions, description)
 	t.origins.byID = append(t.origins.byID, added)
-	t.rowBudget.countOrigin(earlier)
+	if !earlier.keepsRows() { // otherwise newRowBudget has counted it
+		t.rowBudget.origins++
+	}
 	return OriginID(len(t.origins.byID) - 1)
 }
 
-// newLabelBudget returns the budget for the values of a label, or for the tag keys of a list of tags, as kind
-// says. kept counts the values of the previous interval that keep their slots.
+// newLabelBudget returns the budget for a scope, either the values of a label or the tag keys of a list of tags.
+// kept counts those that keep their slots from the previous interval.
 func (t *tables) newLabelBudget(kind scopeKind, kept keptCount) budget {
 	limit := t.limitOf(kind)
 	b := newBudget(limit, kept)
@@ -204,8 +207,8 @@ func (t *tables) newLabelBudget(kind scopeKind, kept keptCount) budget {
 	return b
 }
 
-// limitOf returns the maximum number of different values of a label, or of the tag keys of a list of tags, as
-// kind says.
+// limitOf returns the maximum number of different texts in a scope, which are either the values of a label or the
+// tag keys of a list of tags.
 func (t *tables) limitOf(kind scopeKind) int {
 	if kind.isTagKeys() {
 		return MaxTagKeys

@@ -91,8 +91,8 @@ func (o *overflows) startMeasuring(origin OriginID, service, label string, limit
 		return o.ignoredDemand()
 	}
 	if len(o.labels) >= maxMeasured {
-		isMeasuredElsewhere := processes > 0
-		if !isMeasuredElsewhere {
+		isInReport := processes > 0 // another process of the service measures it
+		if !isInReport {
 			o.notMeasured++
 		}
 		return o.ignoredDemand()
@@ -172,19 +172,18 @@ func (a *admitter) measureLostTag(values *tagValues, tagHash uint64, key, value 
 // serviceName returns the name of the service that has sent the current key.
 func (a *admitter) serviceName() string { return a.origins.descriptions[a.originID].Service }
 
-// measureLostKey adds the current key to the estimated number of keys that the interval would have without budgets.
-// Keys that differ only in identifiers, as GET /users/1 and GET /users/2 do, count as one key.
+// measureLostKey adds the current key to the sketch that estimates how many keys the interval would have without
+// budgets. Keys that differ only in identifiers, as GET /users/1 and GET /users/2 do, count as one key.
 func (a *admitter) measureLostKey() { a.overflows.addKey(a.maskedKeyHash()) }
 
 // reportOverflow returns which labels had more values than their budgets allowed, or nil if none had. It must
 // be called at most once, at the end of the interval.
 func (t *tables) reportOverflow(ended time.Time) *Overflow {
 	o := &t.overflows
-	hasLostKeys := o.keys != nil
-	if !hasLostKeys {
+	if o.keys == nil { // no key has lost a label
 		return nil
 	}
-	// The measurements contain the values and keys that got no slot. Add the others.
+	// So far, the measurements contain only the values and keys that got no slot.
 	t.addKeptLabels()
 	t.addKeptKeys()
 	report := &Overflow{
@@ -297,13 +296,13 @@ func (i *Intervals) Overflow() *Overflow {
 		return nil
 	}
 	report := *i.overflow
-	report.IsLast = i.isOverflowLast
+	report.IsLast = i.lastHadOverflow
 	return &report
 }
 
-// ReportEnded determines which labels of the interval that ended last exceeded their budgets. It must be called once
-// after each call of Begin, when no batch is in the ended interval any more. It reads the interval without a lock, so it
-// does not delay the batches of the new one.
+// ReportEnded determines which labels of the interval that ended last exceeded their budgets, for Overflow. It must
+// be called once after each call of Begin, when no batch is in the ended interval any more. It reads that interval
+// without a lock, so it does not delay the batches of the new one.
 func (i *Intervals) ReportEnded() {
 	ended := &i.previousRegistry().tables
 	report := ended.reportOverflow(time.Now())
@@ -311,8 +310,8 @@ func (i *Intervals) ReportEnded() {
 
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.isOverflowLast = report != nil
-	if report != nil {
+	i.lastHadOverflow = report != nil
+	if report != nil { // otherwise i.overflow stays that of an earlier interval
 		i.overflow = report
 	}
 }

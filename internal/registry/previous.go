@@ -25,6 +25,9 @@ type previousOrigin struct {
 	kept      usage                 // part of requested that limitPerOrigin allows
 }
 
+// keepsRows reports whether keys of the origin keep their rows.
+func (o *previousOrigin) keepsRows() bool { return o.kept.rows > 0 }
+
 // snapshot returns the data of this interval that the next interval uses: its origins, and the labels and
 // keys that were used at least twice. Batches that are still in this interval can admit more keys after
 // the call. These are not included.
@@ -36,8 +39,8 @@ func (t *tables) snapshot() *previous {
 	}
 	for i := range t.origins.byID {
 		o := &t.origins.byID[i]
-		hasSlot := o.hash != commonHash // the common origin needs none
-		isStable := hasSlot && !o.isNew
+		isCommon := o.hash == commonHash
+		isStable := !o.isNew && !isCommon // the common origin exists in addition to those with slots
 		prev.origins[o.hash] = &previousOrigin{isStable: isStable}
 	}
 	// The labels that are added first keep their slots if the limits do not allow all to keep them.
@@ -61,9 +64,10 @@ func (p *previous) addLabelsWithPriority(t *tables, priority slotPriority) {
 // the limits allow it, the value keeps its slot. Otherwise it only gets prioritySeen in the next interval.
 func (p *previous) addLabel(t *tables, l *labelValue) {
 	origin := p.recordOf(t, l.scope.origin)
-	keptValues, keptMasks := p.keptCountOf(t, l), &origin.masks[l.scope.kind]
+	keptValues := p.keptCountOf(t, l)
+	keptMasks := &origin.masks[l.scope.kind]
 	limit := t.limitOfLabel(l)
-	hasTooManyMasks := l.isOnlyMask && *keptMasks >= limit/4
+	hasTooManyMasks := l.isOnlyMask && *keptMasks >= maxMasks(limit)
 	if hasTooManyMasks || keptValues.total() >= maxKept(limit) {
 		p.priorities[l.hash] = prioritySeen
 		return
@@ -76,7 +80,7 @@ func (p *previous) addLabel(t *tables, l *labelValue) {
 	bytes := labelBytes(l)
 	p.keptBytes.add(l.nextPriority, bytes)
 	origin.requested.bytes += bytes
-	origin.kept.bytes += bytes
+	origin.kept.bytes += bytes // unlike a key, a label keeps all that it requests
 }
 
 // keptCountOf returns the number of kept values in the budget of a label value. Each tag key has a budget for its tags.
@@ -89,6 +93,15 @@ func (p *previous) keptCountOf(t *tables, l *labelValue) *keptCount {
 		p.keptTags[tagKey.hash] = new(keptCount)
 	}
 	return p.keptTags[tagKey.hash]
+}
+
+// keptTagsOf returns how many tags with a tag key keep their slots, given the hash of the tag key.
+func (p *previous) keptTagsOf(tagKeyHash uint64) keptCount {
+	kept, hasKept := p.keptTags[tagKeyHash]
+	if !hasKept {
+		return keptCount{}
+	}
+	return *kept
 }
 
 // limitOfLabel returns the limit of the budget of a label value.

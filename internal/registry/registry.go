@@ -133,13 +133,13 @@ func (r *Registry) Admit(origin OriginID, key *span.Key) Admission {
 	return r.admit(origin, key, 1, isCounted)
 }
 
-// admit is Admit for the given number of spans with the key. isCounted is true if an earlier call for the key has
-// counted it as one with replaced labels.
+// admit implements Admit and CountSpans. spans is the number of spans with the key. If isCounted is set, an earlier
+// call has counted the key in the counters of replaced labels.
 func (r *Registry) admit(origin OriginID, key *span.Key, spans uint64, isCounted bool) Admission {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	admission := r.admitter.admit(origin, key, spans, isCounted)
-	r.admitter.forgetTexts()
+	r.admitter.forgetTexts() // they would keep the client's message in memory
 	return admission
 }
 
@@ -151,9 +151,9 @@ func (r *Registry) AdmitUnlabeled(origin OriginID) Admission {
 	return r.tables.overflowRow(origin, 0)
 }
 
-// overflowRow returns the result of admission for the keys of an origin that get no counters of their own.
-// Their spans, or their values of a measure, are counted together, without labels. The first call for an origin
-// and a measure creates these counters.
+// overflowRow returns the Admission that all keys of an origin have if they get no row of their own. Their spans,
+// or their values of a measure, are counted together in one row without labels. The first call for an origin and
+// a measure adds this row.
 func (t *tables) overflowRow(id OriginID, measure span.Measure) Admission {
 	overflow := overflowID{id, measure}
 	if admission, hasRow := t.overflowRows[overflow]; hasRow {
@@ -214,8 +214,8 @@ type Intervals struct {
 	lostLabels lostLabels
 	masked     [span.LabelCount]uint64 // keys with a masked label
 
-	overflow       *Overflow // overflow of the last interval with one, without IsLast; immutable
-	isOverflowLast bool      // no later interval has ended
+	overflow        *Overflow // overflow of the last interval with one, without IsLast; immutable
+	lastHadOverflow bool      // the last ended interval has had one, so overflow is not of an earlier interval
 }
 
 // NewIntervals returns Intervals whose first interval has begun.
@@ -227,7 +227,8 @@ func NewIntervals(config *Config) *Intervals {
 	return i
 }
 
-// Begin begins a new interval. It clears the registry of the interval before the last and reuses it.
+// Begin ends the current interval and begins a new one. The two registries alternate: the new interval uses that
+// of the interval before the ended one, which Begin clears.
 // Keys that were used at least twice in the last interval keep their rows in the new one, as far as the
 // limits allow. Only the goroutine that ends intervals may call Begin. It must call ReportEnded afterwards.
 func (i *Intervals) Begin() {
@@ -236,8 +237,8 @@ func (i *Intervals) Begin() {
 	ended, reused := &i.Registry().tables, &i.previousRegistry().tables
 	i.lostLabels.moveFrom(reused)
 	reused.begin(ended.snapshot())
-	i.filter.next()
-	i.number++ // makes the reused registry the current one
+	i.filter.beginInterval()
+	i.number++ // Registry now returns the reused one
 }
 
 // Number returns the number of the current interval. Only the sealer calls it.
@@ -257,8 +258,8 @@ func (i *Intervals) Size() (origins, keys int) {
 	return current.Size()
 }
 
-// Masked returns, by the name of a label, the number of keys in which placeholders have replaced identifiers in
-// the label. The map contains every label that can be masked.
+// Masked returns the number of keys in which a mask, such as "GET /users/{id}", has replaced the value of a label.
+// The map contains every label that can be masked, by name.
 func (i *Intervals) Masked() map[string]uint64 {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -270,8 +271,8 @@ func (i *Intervals) Masked() map[string]uint64 {
 }
 
 // MostCollapsed returns the label that was replaced in the most keys since the last call, and the number of these
-// keys. A label is replaced if it has too many different values. For a tag, label consists of the name of the list
-// and the tag key. keys is 0 if no label was replaced.
+// keys. A label is replaced if it has too many different values. For tags, label is the name of the list of tags,
+// a space, and the tag key. keys is 0 if no label was replaced.
 func (i *Intervals) MostCollapsed() (label string, keys uint64) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -135,8 +135,8 @@ func rowBytes(encoded encodedKey) int {
 		stringHeaderBytes = int(unsafe.Sizeof(""))
 		mapBytes          = 2 * mapEntryBytes // one entry in this interval, one in the next
 	)
-	tagsAndLengths := len(encoded) - indexOfTags // the lengths of the lists are counted like tags
-	tagBytes := tagsAndLengths * stringHeaderBytes
+	maxTags := len(encoded) - indexOfTags // too high by the lengths of the lists, which are numbers, too
+	tagBytes := maxTags * stringHeaderBytes
 	encodedBytes := len(encoded) * numberBytes * 9 / 8 // the allocator rounds sizes up by at most an eighth
 	entryBytes := listEntryBytes(unsafe.Sizeof(row{}) + unsafe.Sizeof(KeyEntry{}))
 	return entryBytes + encodedBytes + tagBytes + mapBytes
@@ -171,9 +171,9 @@ type rowBudget struct {
 	origins     int // origins of this interval, and those that keep rows of the previous one
 }
 
-// newRowBudget returns the limits on the rows of a new interval, one for each key, and on their memory. A part of
-// both is for keys that keep their rows from the previous interval. An origin with such keys counts as an origin of
-// the new interval before it sends any span.
+// newRowBudget returns the limits on the rows of a new interval, of which each key takes one, and on their memory.
+// Some rows are reserved for keys of the previous interval. An origin with such keys counts as an origin of the new
+// interval before it sends any span.
 func newRowBudget(config *Config, prev *previous) rowBudget {
 	limit := config.all()
 	b := rowBudget{
@@ -183,32 +183,23 @@ func newRowBudget(config *Config, prev *previous) rowBudget {
 		reserve: config.reserve(),
 	}
 	for _, o := range prev.origins {
-		keepsRows := o.kept.rows > 0
-		if keepsRows {
+		if o.keepsRows() {
 			b.origins++
 		}
 	}
 	return b
 }
 
-// countOrigin counts an origin that is new in this interval. Origins that kept rows of the previous
-// interval are counted from the start.
-func (b *rowBudget) countOrigin(earlier *previousOrigin) {
-	wasCounted := earlier.kept.rows > 0
-	if !wasCounted {
-		b.origins++
-	}
-}
-
-// rowSource states which limits a row counts against: a share of each budget that all origins use, or the reserve.
+// rowSource states from where a row and its memory are taken: from a share of each budget that all origins use, or
+// from the reserve.
 type rowSource struct {
 	rows, bytes *slots // nil with fromReserve
 	fromReserve bool
 }
 
-// findFreeRow returns the limits that a row for a new key of an origin would count against. It prefers the budgets
-// that all origins share. If these have no free row or byte for keys with the given priority, an origin with few
-// rows can use the reserve. findFreeRow returns false if the key can get no row.
+// findFreeRow returns from where a new key of an origin can take a row: from the budgets that all origins share or,
+// if these have no free row or byte for the priority of the key, from the reserve for origins with few rows. It
+// returns false if the key can get no row.
 func (b *rowBudget) findFreeRow(o *origin, priority slotPriority) (source rowSource, ok bool) {
 	rows, bytes := b.rows.findFree(priority), b.bytes.findFree(priority)
 	if rows != nil && bytes != nil {
@@ -234,8 +225,9 @@ func (b *rowBudget) mayUseReserve(o *origin) bool {
 		b.reserveUsed.isBelow(b.reserve)
 }
 
-// take counts a new row of an origin against the limits that findFreeRow returned. bytes is the memory of the key
-// and of its new labels. It can exceed the limit, because findFreeRow only checks that some bytes are free.
+// take takes a row for a new key of an origin from the source that findFreeRow returned. bytes is the memory of the
+// key and of its new labels. It can be more than the source has left, because findFreeRow checks only that a byte is
+// free.
 func (b *rowBudget) take(o *origin, source rowSource, bytes int) {
 	o.rows.add(bytes)
 	if source.fromReserve {

@@ -32,11 +32,11 @@ func (a *admitter) encodeTags(list span.Label, tags []string) {
 // "tracer_blocked_value". isReplaced is true in both cases. list is span.LabelPeerTag or span.LabelAdditionalTag.
 func (a *admitter) resolveTag(list span.Label, tag string) (id labelID, isReplaced bool) {
 	if tag == span.Blocked { // replaced by the client
-		a.sentTags = append(a.sentTags, hashOfBlocked)
+		a.sentTagHashes = append(a.sentTagHashes, hashOfBlocked)
 		return blockedID, true
 	}
 	sent := a.newLabel(list, tag)
-	a.sentTags = append(a.sentTags, sent.hash)
+	a.sentTagHashes = append(a.sentTagHashes, sent.hash)
 	key, value, _ := strings.Cut(tag, ":")
 	keyID, hasKey := a.resolveTagKey(list, key)
 	if !hasKey {
@@ -44,18 +44,18 @@ func (a *admitter) resolveTag(list span.Label, tag string) (id labelID, isReplac
 		a.countKey(&a.lostCounts[list])
 		return blockedID, true
 	}
-	if value == span.Blocked { // replaced by the client
-		return a.resolveBlockedTag(list, keyID, key), true
+	isBlockedByClient := value == span.Blocked
+	if !isBlockedByClient {
+		values := a.tagValuesOf(keyID)
+		sent.tagKey = keyID
+		id, ok := a.idOf(&values.budget, sent)
+		if ok {
+			return id, false
+		}
+		a.admission.Collapsed |= setOf(list)
+		a.countKey(&values.lostCount)
+		a.measureLostTag(values, sent.hash, key, value)
 	}
-	sent.tagKey = keyID
-	values := a.tagValuesOf(keyID)
-	id, ok := a.idOf(&values.budget, sent)
-	if ok {
-		return id, false
-	}
-	a.admission.Collapsed |= setOf(list)
-	a.countKey(&values.lostCount)
-	a.measureLostTag(values, sent.hash, key, value)
 	return a.resolveBlockedTag(list, keyID, key), true
 }
 
@@ -73,12 +73,8 @@ func (a *admitter) resolveTagKey(list span.Label, text string) (id labelID, ok b
 	if !ok {
 		return absentID, false
 	}
-	limit := a.config.tagBudget(list, text)
-	kept, hasKept := a.previous.keptTags[tagKey.hash]
-	if !hasKept {
-		kept = &keptCount{}
-	}
-	a.labelOf(id).values = a.newTagValues(limit, *kept)
+	maxValues := a.config.tagBudget(list, text)
+	a.labelOf(id).values = a.newTagValues(maxValues, a.previous.keptTagsOf(tagKey.hash))
 	return id, true
 }
 

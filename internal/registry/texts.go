@@ -10,17 +10,21 @@ import (
 // resolveStatus returns the ID of an HTTP status code, or absentID if the key has none. The number of different
 // status codes is limited, as for other labels, because clients can send any number.
 func (a *admitter) resolveStatus(status uint32) labelID {
-	text := ""
-	if status != 0 {
-		start := len(a.scratch)
-		a.scratch = strconv.AppendUint(a.scratch, uint64(status), 10)
-		text = stringOf(a.scratch[start:])
-	}
-	id := a.resolveText(span.LabelHTTPStatus, text)
+	id := a.resolveText(span.LabelHTTPStatus, a.statusText(status))
 	if id == blockedID {
 		return absentID // a status code is a number, so tracer_blocked_value can't replace it
 	}
 	return id
+}
+
+// statusText returns an HTTP status code as text, or "" if it is 0. The text is valid until the next key is admitted.
+func (a *admitter) statusText(status uint32) string {
+	if status == 0 {
+		return ""
+	}
+	start := len(a.scratch)
+	a.scratch = strconv.AppendUint(a.scratch, uint64(status), 10)
+	return stringOf(a.scratch[start:])
 }
 
 // resolveText returns the ID of the text of a label, or of a mask such as "GET /users/{id}" that replaces
@@ -44,26 +48,23 @@ func (a *admitter) resolveText(l span.Label, text string) labelID {
 	if ok {
 		return id
 	}
-	if a.config.Masking == MaskNever {
-		return a.collapseText(l, sent)
-	}
 	return a.resolveOverBudget(l, sent)
 }
 
 // addSentText adds the hash of a text of the key, as the client sent it, to the hashes that identify the key.
 func (a *admitter) addSentText(hash uint64) {
-	a.sentTexts = append(a.sentTexts, hash)
-	a.maskedTexts = append(a.maskedTexts, hash)
+	a.sentTextHashes = append(a.sentTextHashes, hash)
+	a.maskedTextHashes = append(a.maskedTextHashes, hash)
 }
 
-// resolveOverBudget returns the ID of the mask, such as "GET /users/{id}", of a value that got no slot. It
-// returns blockedID if the value has no mask, or if there are too many masks.
+// resolveOverBudget returns the ID of the mask, such as "GET /users/{id}", of a value that got no slot of the label's
+// budget. It returns blockedID if the value has no mask, or if the mask gets no slot either.
 func (a *admitter) resolveOverBudget(l span.Label, sent labelValue) labelID {
 	masked, hasMask := a.maskOf(l, sent.text)
 	if !hasMask {
 		return a.collapseText(l, sent)
 	}
-	masked.isOnlyMask = true // limits it to the slots that masks can take
+	masked.isOnlyMask = true // until a client sends this text; only some slots can hold masks
 	return a.replaceByMask(l, masked)
 }
 
@@ -81,11 +82,11 @@ func (a *admitter) resolveAlwaysMasked(l span.Label, sent labelValue) labelID {
 	return id
 }
 
-// replaceByMask replaces the text that was added last by its mask, and returns the ID of the mask. It returns
+// replaceByMask replaces the value of the label l by its mask, and returns the ID of the mask. It returns
 // blockedID if the budget of the label has no slot for the mask.
 func (a *admitter) replaceByMask(l span.Label, masked labelValue) labelID {
-	lastText := len(a.maskedTexts) - 1
-	a.maskedTexts[lastText] = masked.hash
+	last := len(a.maskedTextHashes) - 1 // addSentText has just added the hash of the value
+	a.maskedTextHashes[last] = masked.hash
 	id, ok := a.idOf(&a.origin.budgets[l], masked)
 	if !ok {
 		return a.collapseText(l, masked)
@@ -110,12 +111,13 @@ const maxLongerMask = 100
 // It returns false if values of the label are never replaced, if the text contains nothing to replace, or if
 // the result is too long.
 func (a *admitter) maskOf(l span.Label, text string) (masked labelValue, ok bool) {
-	if !isMaskable(l) {
+	if a.config.Masking == MaskNever || !isMaskable(l) {
 		return labelValue{}, false
 	}
 	maskText, hasMask := a.appendMask(text)
-	maxBytes := min(l.MaxBytes(), max(len(text), maxLongerMask))
-	if !hasMask || len(maskText) > maxBytes {
+	maxBytes := max(len(text), maxLongerMask)
+	isTooLong := len(maskText) > maxBytes || len(maskText) > l.MaxBytes()
+	if !hasMask || isTooLong {
 		return labelValue{}, false
 	}
 	return a.newLabel(l, maskText), true

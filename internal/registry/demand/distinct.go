@@ -43,7 +43,7 @@ func (d *Distinct) Estimate() int {
 		counts[rank]++
 	}
 	emptyShare := counts[0] / registerCount
-	sum := registerCount * emptySummand(emptyShare)
+	sum := registerCount * sigma(emptyShare) // for the empty registers
 	for rank := 1; rank <= maxRank; rank++ {
 		sum += math.Ldexp(counts[rank], -rank) // counts[rank] / 2^rank
 	}
@@ -52,13 +52,13 @@ func (d *Distinct) Estimate() int {
 	return int(math.Round(estimate))
 }
 
-// emptySummand returns the function σ of the paper, the part of the sum in Estimate that is due to empty registers.
-// share is their share of all registers. The result is the limit of the series
+// sigma returns the function σ of the paper that Estimate names: how much an empty register adds to the sum in
+// Estimate. share is the share of empty registers. The result is the limit of the series
 //
 //	share + 1*share^2 + 2*share^4 + 4*share^8 + ...
 //
 // which is infinite if all registers are empty.
-func emptySummand(share float64) float64 {
+func sigma(share float64) float64 {
 	if share == 1 {
 		return math.Inf(1)
 	}
