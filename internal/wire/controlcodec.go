@@ -194,12 +194,13 @@ func readMap(t Type, body []byte, readValue func(r *controlReader, name string))
 func validate(operation string, body []byte) error {
 	r := msgpack.NewReader(body)
 	r.SkipWithin(maxDepth)
+	unreadBytes := len(body) - r.Pos() // Unread would return 0 after a failure
 	if r.Failed() {
-		return malformed(operation, len(body)-r.Pos(), "expected a whole value, nested no deeper than %d, "+
+		return malformed(operation, unreadBytes, "expected a whole value, nested no deeper than %d, "+
 			"found %s", maxDepth, describeByte(body, r.Pos()))
 	}
-	if r.Unread() != 0 {
-		return malformed(operation, r.Unread(), "%d bytes follow its one value", r.Unread())
+	if unreadBytes != 0 {
+		return malformed(operation, unreadBytes, "%d bytes follow its one value", unreadBytes)
 	}
 	return nil
 }

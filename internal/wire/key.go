@@ -212,8 +212,8 @@ func (r *keyReader) readTextLabels(k *span.Key, first, last span.Label) {
 	}
 }
 
-// readShortText reads the next label if it is a string of less than 256 bytes, as most labels are, and is not near the end of
-// the key. Otherwise, it returns false and reads nothing.
+// readShortText reads the next label if it is a string of less than 256 bytes, as most labels are. It returns false and
+// reads nothing if the label is something else, or starts in the last few bytes of the key (see msgpack.Lookahead).
 func (r *keyReader) readShortText() (text string, ok bool) {
 	if r.Failed() || r.index == r.elements {
 		return "", false
@@ -231,11 +231,11 @@ func (r *keyReader) readShortText() (text string, ok bool) {
 // It moves past an absent label, and otherwise leaves the position unchanged.
 func (r *keyReader) skipAbsent() bool {
 	isAfterEnd := r.index >= r.elements
-	if !isAfterEnd && !r.SkipNil() {
-		return false
+	isAbsent := isAfterEnd || r.SkipNil()
+	if isAbsent {
+		r.index++
 	}
-	r.index++
-	return true
+	return isAbsent
 }
 
 // endElement must be called after each element that was read, so that r.index is the index of the next one. It does

@@ -41,14 +41,15 @@ func AppendWhole(dst, key []byte, duration uint64, end int64, flags span.Flags, 
 	return appendMeasurements(dst, duration, end, flags, weight)
 }
 
-// AppendNumbered appends a finished span. number stands for its labels, and must have been assigned to them by an earlier
-// message.
+// AppendNumbered appends a snapshot, a finished span, that contains the number of its key. An earlier message must have
+// assigned the number to the key.
 func AppendNumbered(
 	dst []byte, number uint32, duration uint64, end int64, flags span.Flags, weight float64,
 ) []byte {
-	hasCommonEnd := end > math.MaxUint32 // more than the first four seconds of 1970, and therefore encoded in 64 bits
+	hasLongEnd := end > math.MaxUint32 // encoded in 64 bits, as any time after the first seconds of 1970
 	hasSpace := cap(dst)-len(dst) >= maxCommonLen
-	if weight == 1 && hasCommonEnd && hasSpace { // nearly all spans
+	isCommon := weight == 1 && hasLongEnd && hasSpace
+	if isCommon { // nearly always; putCommonSnapshot is faster
 		spare := dst[len(dst):cap(dst)]
 		size := putCommonSnapshot((*[maxCommonLen]byte)(spare), number, duration, end, flags)
 		return dst[:len(dst)+size]
@@ -74,11 +75,11 @@ const maxCommonLen = 1 + 5 + 9 + endAndFlagsLen
 // maxOneByteNumber is the largest integer that msgpack encodes in one byte.
 const maxOneByteNumber = 127
 
-// putCommonSnapshot writes a span with weight 1 to the start of b, and returns the encoded length. number stands for
-// the labels of the span. end must be more than math.MaxUint32, because it is always written with 64 bits.
+// putCommonSnapshot writes a span with weight 1 to the start of b, and returns the encoded length. number is that of the
+// span's key. end must be more than math.MaxUint32, because it is always written with 64 bits.
 //
-// The function is on the hot path of clients. So it calls putUint only for less common numbers and durations, and parts
-// of b are converted to arrays, so that the compiler omits bounds checks.
+// The function is on the hot path of clients. So it calls putUint only for less common numbers and durations, and
+// converts parts of b to pointers to arrays, for which the compiler omits bounds checks.
 func putCommonSnapshot(b *[maxCommonLen]byte, number uint32, duration uint64, end int64, flags span.Flags) int {
 	b[0] = headerWithoutWeight
 	size := 1 // bytes that are written
@@ -215,8 +216,8 @@ func readArrayHeader(operation string, body []byte, minElementLen int) (count in
 	count = r.Array()
 	maxCount := r.Unread() / minElementLen
 	if r.Failed() || count > maxCount {
-		return 0, nil, malformed(operation, len(body), "expected an array of no more elements than fit, each "+
-			"of at least %d bytes, found %s", minElementLen, describeByte(body, 0))
+		return 0, nil, malformed(operation, len(body), "expected an array with at least %d bytes per element, found %s",
+			minElementLen, describeByte(body, 0))
 	}
 	return count, body[r.Pos():], nil
 }
@@ -244,10 +245,10 @@ func (w *SpansWalker) Next(s *Snapshot) bool {
 		return true
 	}
 	r := msgpack.NewReaderAt(w.body, w.pos)
-	expected := readSnapshot(&r, w.body, s) // slower, but reads any encoding
+	expectedValue := readSnapshot(&r, w.body, s) // slower, but reads any encoding
 	w.pos = r.Pos()
 	if r.Failed() {
-		w.fail(expected)
+		w.fail(expectedValue)
 		return false
 	}
 	w.unreadCount--

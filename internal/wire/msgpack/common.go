@@ -24,9 +24,9 @@ func CommonStr(b []byte, pos int) (t Text, next int) {
 	}
 	lead := b[pos]
 	start := pos + 1
-	length := int(lead & 0x1f) // the low five bits of FixStr are the length
+	length := int(lead & 0x1f) // if lead is a FixStr, whose low five bits are the length
 	if lead&0xe0 != FixStr {
-		if lead != Str8 {
+		if lead != Str8 { // the only other type for less than 256 bytes
 			return t, 0
 		}
 		length = int(b[start]) // within b, because at least Lookahead bytes are left
@@ -52,9 +52,9 @@ func CommonUint(b []byte, pos int) (v uint64, next int) {
 	if lead < Uint8 || lead > Uint64 {
 		return 0, 0
 	}
-	width := 1 << (lead - Uint8) // 1, 2, 4 or 8 bytes for Uint8, Uint16, Uint32 and Uint64
-	eightBytes := binary.BigEndian.Uint64(b[pos+1 : pos+Lookahead])
-	return eightBytes >> (64 - 8*width), pos + 1 + width
+	width := 1 << (lead - Uint8)                                    // 1, 2, 4 or 8 bytes for Uint8, Uint16, Uint32 and Uint64
+	eightBytes := binary.BigEndian.Uint64(b[pos+1 : pos+Lookahead]) // the integer and the bytes after it
+	return eightBytes >> (64 - 8*width), pos + 1 + width            // the shift removes the bytes after the integer
 }
 
 // CommonInt reads a MessagePack integer of 0 or more, of a signed or unsigned type, at b[pos]. next is the position after
@@ -71,13 +71,13 @@ func CommonInt(b []byte, pos int) (v uint64, next int) {
 		return 0, 0
 	}
 	eightBytes := binary.BigEndian.Uint64(b[pos+1 : pos+Lookahead]) // the integer and the bytes after it
-	isSigned := lead >= Int8
-	signBit := eightBytes >> 63 // the first bit of an integer of any width
+	isSigned := lead >= Int8                                        // the lead bytes of signed integers follow those of unsigned ones
+	signBit := eightBytes >> 63                                     // the first bit of an integer of any width
 	if isSigned && signBit == 1 {
 		return 0, 0
 	}
 	width := integerWidth(lead)
-	bitsAfter := 64 - 8*width
+	bitsAfter := 64 - 8*width // bits of eightBytes that are not part of the integer
 	return eightBytes >> bitsAfter, pos + 1 + width
 }
 

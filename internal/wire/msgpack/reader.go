@@ -132,15 +132,15 @@ func (r *Reader) readLongHeader(lead16 byte) int {
 	return 0
 }
 
-// skipHeader skips the header of an array or a map, which has size bytes, and returns count. If fewer than count
-// bytes follow the header, it returns 0 and r.Failed returns true, because each element has at least one byte.
-func (r *Reader) skipHeader(size, count int) int {
-	following := r.Unread() - size
+// skipHeader skips the header of an array or a map, and returns count, the number of elements that the header states. If
+// fewer than count bytes follow, it returns 0 and r.Failed returns true, because each element has at least one byte.
+func (r *Reader) skipHeader(headerLen, count int) int {
+	following := r.Unread() - headerLen
 	if count > following {
 		r.Fail()
 		return 0
 	}
-	r.pos += size
+	r.pos += headerLen
 	return count
 }
 
@@ -163,8 +163,8 @@ func (r *Reader) Str() Text {
 // Bin reads a byte string.
 func (r *Reader) Bin() Text { return r.readLongText(Bin8) }
 
-// readLongText reads a string or a byte string: a header as in peekLength, and the bytes of the text. For any other or
-// incomplete value, r.Failed returns true.
+// readLongText reads a string or a byte string that states its length after the lead byte. lead8 is the lead byte for a
+// length of 8 bits; those for 16 and 32 bits follow it. For any other or incomplete value, r.Failed returns true.
 func (r *Reader) readLongText(lead8 byte) Text {
 	headerLen, length, ok := r.peekLength(lead8)
 	if !ok || length > r.Unread()-headerLen {
@@ -352,7 +352,7 @@ func (r *Reader) skipExt(lead byte) {
 		r.skipBytes(1 + typeLen + dataLen)
 		return
 	}
-	headerLen, dataLen, ok := r.peekLength(Ext8)
+	headerLen, dataLen, ok := r.peekLength(Ext8) // also accepts Ext16 and Ext32
 	if !ok {
 		r.Fail()
 		return
