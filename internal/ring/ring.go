@@ -227,8 +227,8 @@ func (r *Ring[T]) consumePublished(start, limit uint64, onSlots func([]T)) (next
 	return end
 }
 
-// findEnd returns the position after the published runs that begin at position start. It stops before a skipped run, and
-// before a run with which there would be more than limit slots, unless that is the first run.
+// findEnd returns the position after the published runs that begin at position start. It stops before a skipped run. It
+// also stops before a run that would make more than limit slots, but always includes the first run.
 func (s *sequence) findEnd(start, limit uint64) uint64 {
 	end := start
 	for {
@@ -265,11 +265,12 @@ func (s *sequence) free(start, end uint64) {
 // updateHighWater raises the maximum number of slots in use, if more slots are in use now. The slots from position start
 // up to position end have been consumed but not freed, so they are in use.
 func (s *sequence) updateHighWater(start, end uint64) {
-	used := end - start
+	endInUse := end
 	_, hasMore := s.read(end)
 	if hasMore { // otherwise tail is not read, to avoid contention with the producers
-		used = s.tail.Load() - start
+		endInUse = s.tail.Load()
 	}
+	used := endInUse - start
 	if used > s.highWater.Load() {
 		s.highWater.Store(used)
 	}

@@ -152,28 +152,29 @@ type word uint64
 // wordOf returns the word that marks n slots, the first of which is at the given position, as published. If
 // isSkipped is true, the consumer frees the slots without reading them. The ring has 1<<shift slots.
 func wordOf(position, n uint64, isSkipped bool, shift uint) word {
-	// The lowest bit of a word is skipFlag. Above it are shift bits for the length minus one, and then the lap.
 	lap := position >> shift
-	lengthMinusOne := n - 1
-	w := word(lap<<(shift+1) | lengthMinusOne<<1)
+	lengthMinusOne := n - 1 // fits in shift bits
+	w := word(lap<<(flagBits+shift) | lengthMinusOne<<flagBits)
 	if isSkipped {
 		w |= skipFlag
 	}
 	return w
 }
 
-// skipFlag is the bit of a word that is set if the run is skipped.
-const skipFlag word = 1
+const (
+	skipFlag word = 1 // bit of a word that is set if the run is skipped
+	flagBits      = 1 // number of bits for skipFlag, the lowest ones of a word
+)
 
 // publishes reports whether w was written for slots at the given position, and not at an earlier
 // position with the same index. It ignores the highest bit of the position, for which a word has no
 // space.
 func (w word) publishes(position uint64, shift uint) bool {
 	const highestBit = 1 << 63
-	lap := uint64(w) >> (shift + 1)
+	lap := uint64(w) >> (flagBits + shift)
 	return lap == (position&^highestBit)>>shift
 }
 
-func (w word) length(mask uint64) uint64 { return uint64(w)>>1&mask + 1 }
+func (w word) length(mask uint64) uint64 { return uint64(w)>>flagBits&mask + 1 }
 
 func (w word) skipped() bool { return w&skipFlag != 0 }

@@ -67,10 +67,10 @@ func (s *sequence) addSignal(signal Signal) bool {
 	}
 	position := uint64(immediately)
 	if signal.Kind != Clear {
-		position = s.tail.Load() // under the lock, so that a later signal has no lower position
+		position = s.tail.Load() // end of the claimed slots; s.mu ensures that no later signal has a lower position
 	}
 	s.pending = append(s.pending, pendingSignal{Signal: signal, position: position})
-	s.firstDue.Store(s.lowestPosition())
+	s.firstDue.Store(s.lowestPosition()) // lets the consumer see, without the lock, when a signal is due
 	return true
 }
 

@@ -38,7 +38,7 @@ func (s *sequence) await(position uint64, idle *idlePolicy) {
 	s.sleepState.Store(sleepStateOf(isNap))
 	// A producer that publishes after this check sees sleepState, and wakes the consumer.
 	if s.hasWakingWork(position, isNap) {
-		s.cancelSleep()
+		s.cancelSleep() // also receives the token of a producer that has already woken the consumer
 		return
 	}
 	s.sleeps.Add(1)
