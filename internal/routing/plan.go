@@ -309,16 +309,18 @@ func (a *assignment) moveToIdlest() {
 	}
 }
 
-// findMovable returns the partition whose load is nearest to wantedLoad, among those that only the given drainer owns.
-// It returns false if the load of each of them is 0, or at least twice as high as wantedLoad.
+// findMovable returns the partition whose load is nearest to wantedLoad, among those that only the given drainer owns
+// and whose load is above 0 and less than twice wantedLoad. It returns false if there are none.
 func (a *assignment) findMovable(owner uint16, wantedLoad float64) (partition int, found bool) {
-	shortestDistance := wantedLoad // the distance of a load of 0, and of one twice as high as wantedLoad
+	shortestDistance := math.Inf(1)
 	for p, owners := range a.owners {
+		load := float64(a.loads[p])
 		isOnlyOwner := len(owners) == 1 && owners[0] == owner
-		if !isOnlyOwner {
+		isUseful := load > 0 && load < 2*wantedLoad // moving it makes the drainers' loads more even
+		if !isOnlyOwner || !isUseful {
 			continue
 		}
-		distance := math.Abs(float64(a.loads[p]) - wantedLoad)
+		distance := math.Abs(load - wantedLoad)
 		if distance < shortestDistance {
 			partition, found = p, true
 			shortestDistance = distance
