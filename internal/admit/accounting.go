@@ -96,8 +96,8 @@ type flow struct {
 	dropped  [drops]atomic.Uint64
 }
 
-// add adds the tally of an entry. Spans or values that were neither published nor ignored are counted as dropped for
-// the given reason.
+// add adds the counts of a tally to those of f. Spans or values that were neither published nor ignored are counted as
+// dropped for the given reason.
 func (f *flow) add(t tally, reason DropReason) {
 	if t.received == 0 {
 		return
@@ -105,10 +105,10 @@ func (f *flow) add(t tally, reason DropReason) {
 	if dropped := t.received - t.published - t.ignored; dropped > 0 {
 		f.dropped[reason].Add(dropped)
 	}
-	if t.ignored > 0 { // what a rule ignores is dropped, too
+	if t.ignored > 0 { // ignored spans are dropped, too, for a reason of their own
 		f.dropped[DropIgnored].Add(t.ignored)
 	}
-	f.received.Add(t.received) // last, so that the outcome of received spans is known
+	f.received.Add(t.received) // last: a goroutine that reads it can then also read the outcome of these spans
 }
 
 // droppedByReason returns a copy of the counters of dropped spans or values. It contains every reason, also those at 0.
@@ -218,8 +218,8 @@ var dropNames = [drops]string{
 // String returns the reason's name in metrics.
 func (d DropReason) String() string { return dropNames[d] }
 
-// IsRetryable reports whether a client should send the spans again: after DropShutdown to the daemon that
-// replaces this one, and otherwise to this daemon.
+// IsRetryable reports whether a client should send the spans again. After DropShutdown, the daemon that replaces this
+// one can count them.
 func (d DropReason) IsRetryable() bool { return d.isTransient() || d == DropShutdown }
 
 // isTransient reports whether publishing the spans can succeed soon, after the drainers, which read the

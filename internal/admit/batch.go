@@ -46,7 +46,7 @@ type drainerBatch struct {
 // contents of slots and drainers, which the caller must overwrite.
 func (b *batch) reset(spans, values int) {
 	n := spans + values
-	if cap(b.slots) < n {
+	if cap(b.slots) < n { // slots, hashes and drainers have the same capacity
 		b.slots = make([]aggregate.Slot, n)
 		b.hashes = make([]uint32, 0, n)
 		b.drainers = make([]uint16, n)
@@ -54,21 +54,17 @@ func (b *batch) reset(spans, values int) {
 	b.slots = b.slots[:n]
 	b.spans = spans
 	b.values = values
-	b.hashes = b.hashes[:0] // appended later, for slots that are not ignored
+	b.hashes = b.hashes[:0] // the caller appends those of slots that are not ignored
 	b.drainers = b.drainers[:n]
 	clear(b.perDrainer)
 	b.ignored = 0
 	b.ignoredValues = 0
 	b.shared = 0
 	b.renamed = 0
-	if b.hasCollapsed {
-		clear(b.collapsed[:])
-		b.hasCollapsed = false
-	}
-	if b.hasObjectives {
-		clear(b.objectives)
-		b.hasObjectives = false
-	}
+	clear(b.collapsed[:])
+	b.hasCollapsed = false
+	clear(b.objectives)
+	b.hasObjectives = false
 }
 
 // isResolvedIn reports whether an earlier attempt resolved the keys of the current batch in this cycle.

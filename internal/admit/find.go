@@ -37,24 +37,28 @@ type finder struct {
 	uncachedResult resolved // result of find or findValue for a key that is not in the table
 }
 
-// isIn reports whether the current interval has the given number.
-func (f *finder) isIn(interval uint64) bool { return f.firstUse == firstUseIn(interval) }
+// isInInterval reports whether the current interval has the given number.
+func (f *finder) isInInterval(interval uint64) bool { return f.firstUse == firstUseIn(interval) }
 
-// begin starts an interval, in which the publisher's origin has the given ID.
-func (f *finder) begin(interval uint64, origin registry.OriginID) {
+// beginInterval starts an interval, in which the publisher's origin has the given ID.
+func (f *finder) beginInterval(interval uint64, origin registry.OriginID) {
 	f.keys.sweep(f.firstUse) // keeps the keys that were used in the interval that ends
 	f.originID = origin
 	f.firstUse = firstUseIn(interval)
 	f.laterUse = laterUseIn(interval)
 }
 
-// useAfter returns the use of a key in the current interval that follows its last use.
-func (f *finder) useAfter(lastUse use) use {
-	if lastUse == f.firstUse {
-		return f.laterUse
+// nextUse returns the use of a key that follows lastUse: the first in the current interval, or a later one.
+func (f *finder) nextUse(lastUse use) use {
+	if lastUse < f.firstUse {
+		return f.firstUse
 	}
-	return f.firstUse
+	return f.laterUse
 }
+
+// wasUsedTwice reports whether lastUse is at least the second use of a key in the current interval. Such a key does
+// not have to be admitted again.
+func (f *finder) wasUsedTwice(lastUse use) bool { return lastUse == f.laterUse }
 
 // find returns where the spans of a snapshot's key are counted, and decodes the key only if necessary. The
 // first two uses of a key in an interval are reported to the registry, which keeps recurring keys. It
@@ -84,8 +88,7 @@ func (f *finder) find(cycle *aggregate.Cycle, s *snapshot) (*resolved, error) {
 	}
 	f.found = index
 	known := &f.keys.known[index]
-	wasUsedTwice := known.lastUse == f.laterUse
-	if !wasUsedTwice {
+	if !f.wasUsedTwice(known.lastUse) {
 		err := f.admitKnown(cycle, s, known)
 		if err != nil {
 			return nil, err
@@ -139,19 +142,19 @@ func (f *finder) findNew(cycle *aggregate.Cycle, s *snapshot, hash uint64) (*res
 		f.decodedKeys.uncached++
 		return f.resolveUncached(&admission), nil
 	}
-	lastUse := f.firstUse
+	thisUse := f.firstUse
 	hasReplacedLabels := !admission.IsUnchanged()
 	if hasReplacedLabels {
-		lastUse = f.laterUse // mayCache returns false at the first use of such a key
+		thisUse = f.laterUse // at the first use of such a key, mayCache has returned false
 	}
 	f.found = index
 	known := &f.keys.known[index]
-	known.resolved = newResolved(&admission, lastUse)
+	known.resolved = newResolved(&admission, thisUse)
 	return &known.resolved, nil
 }
 
-// findValue returns where values of a measure are counted, for the span s from a request body. Its key must be the last
-// one that find has found. The result is valid until the next call of find or findValue.
+// findValue returns where values of a measure are counted that belong to s, a span from a request body. The last call of
+// find must have been for s. The result is valid until the next call of find or findValue.
 func (f *finder) findValue(cycle *aggregate.Cycle, s *snapshot, measure span.Measure) *resolved {
 	isCached := f.found != none
 	if !isCached {
@@ -159,10 +162,9 @@ func (f *finder) findValue(cycle *aggregate.Cycle, s *snapshot, measure span.Mea
 		return f.resolveUncached(&admission)
 	}
 	value := f.keys.valueOf(f.found, measure)
-	wasUsedTwice := value.lastUse == f.laterUse
-	if !wasUsedTwice {
+	if !f.wasUsedTwice(value.lastUse) {
 		admission := f.admitValue(cycle, s, measure)
-		*value = newResolved(&admission, f.useAfter(value.lastUse))
+		*value = newResolved(&admission, f.nextUse(value.lastUse))
 	}
 	return value
 }
@@ -197,17 +199,17 @@ func (f *finder) findUnlabeled(cycle *aggregate.Cycle, number uint32) (*resolved
 	return f.resolveUncached(&admitted{Admission: cycle.AdmitUnlabeled(f.originID)}), nil
 }
 
-// admitKnown finds out where the spans of a known key are counted in the current interval, and stores the result
-// in known. It must be called for the first two uses of the key in an interval, because keys that are used
-// twice are kept in the next one.
+// admitKnown asks the registry where the spans of a known key are counted in the current interval, and stores the
+// result in known. It must be called for the first two uses of the key in an interval, because the registry keeps
+// keys that are used twice.
 func (f *finder) admitKnown(cycle *aggregate.Cycle, s *snapshot, known *knownKey) error {
-	isNew := known.lastUse == unused // the client has only defined a number for the key
+	isFirstSpan := known.lastUse == unused // the key is known because the client has defined a number for it
 	admission, wasNormalized, err := f.admit(cycle, s, known.keyBytes)
 	if err != nil {
 		return err
 	}
-	known.resolved = newResolved(&admission, f.useAfter(known.lastUse))
-	if isNew {
+	known.resolved = newResolved(&admission, f.nextUse(known.lastUse))
+	if isFirstSpan {
 		f.decodedKeys.add(wasNormalized)
 	}
 	return nil
@@ -233,8 +235,8 @@ func (f *finder) admit(
 	return a, wasNormalized, nil
 }
 
-// decode returns the key of a span. encoded is the key in the native protocol; it is not used if the span is
-// from a request body. The result is valid until the next call.
+// decode returns the key of a span: made by the labeler if the span is from a request body, otherwise decoded from
+// encoded, the key in the native protocol. The result is valid until the next call.
 func (f *finder) decode(s *snapshot, encoded []byte) (*span.Key, error) {
 	isFromRequest := s.labeler != nil
 	if isFromRequest {
@@ -269,8 +271,11 @@ func (f *finder) define(number uint32, encoded []byte) error {
 			return err
 		}
 	}
-	hasMemory := f.keys.assign(number, encoded, index, hash) || f.evictAndAssign(number, encoded)
-	if !hasMemory {
+	isAssigned := f.keys.assign(number, encoded, index, hash)
+	if !isAssigned {
+		isAssigned = f.evictAndAssign(number, encoded)
+	}
+	if !isAssigned { // there is no memory
 		f.keys.markUnlabeled(number)
 		f.shared.totals.unnumbered.Add(1)
 	}

@@ -145,8 +145,8 @@ func (k *keyTable) find(keyBytes []byte) (index int, hash uint64) {
 }
 
 // predict returns the index of the key with the given bytes, or none if its guess is wrong. It guesses that keys
-// repeat in the same order. So it only compares keyBytes with one key: the one that followed the last found key before,
-// see train. In this way, most keys are found without a hash lookup.
+// repeat in the same order. So it only compares keyBytes with the key that followed the last found key the time before,
+// which train has recorded. In this way, most keys are found without a hash lookup.
 func (k *keyTable) predict(keyBytes []byte) int {
 	if !k.isInTable(k.last) {
 		return none
@@ -172,8 +172,8 @@ func (k *keyTable) train(index int) {
 }
 
 // add adds a key that is not in the table, and returns its index. hash is the hash of the key. It returns
-// none if the table has the maximum number of keys, or if the memory for keys is used up. A key without a number, as
-// stated by reason, may not use all of the memory, see keyMemory.
+// none if the table has the maximum number of keys, or if the memory for keys is used up. The last part of
+// the memory is reserved for keys that get a number, as stated by reason; see keyMemory.
 func (k *keyTable) add(keyBytes []byte, hash uint64, reason chargeReason) int {
 	capacity := keyCapacity(keyBytes)
 	cost := costOf(capacity) + k.valueBytes()
@@ -188,7 +188,7 @@ func (k *keyTable) add(keyBytes []byte, hash uint64, reason chargeReason) int {
 	k.growForOneKey()
 	k.known = append(k.known, knownKey{keyBytes: copied, hash: hash})
 	k.values = append(k.values, make([]resolved, k.measures)...)
-	k.insert(index)
+	k.addToSlots(index)
 	return index
 }
 
@@ -284,8 +284,8 @@ func (k *keyTable) removeFromKnown(oldest use) {
 		}
 	}
 	remaining := make([]knownKey, 0, max(leastKeys, count))
-	remainingValues := make([]resolved, 0, cap(remaining)*k.measures)
-	newIndexes := make([]int32, len(k.known)) // by old index; unused for removed keys
+	remainingValues := make([]resolved, 0, cap(remaining)*k.measures) // one per key and measure
+	newIndexes := make([]int32, len(k.known))                         // by old index; unused for removed keys
 	for i := range k.known {
 		if isKept(&k.known[i]) {
 			newIndexes[i] = int32(len(remaining))
@@ -293,8 +293,8 @@ func (k *keyTable) removeFromKnown(oldest use) {
 			remainingValues = append(remainingValues, k.valuesOf(i)...)
 		}
 	}
-	k.updateNumbers(newIndexes)
 	k.known, k.values = remaining, remainingValues
+	k.updateNumbers(newIndexes)
 }
 
 // updateNumbers makes the numbers refer to the new indexes of their keys. newIndexes contains the new index of each
@@ -303,7 +303,7 @@ func (k *keyTable) updateNumbers(newIndexes []int32) {
 	for number := range k.numbers {
 		oldIndex := k.indexOfNumber(uint32(number))
 		if oldIndex != none {
-			k.numbers[number] = numberEntry(int(newIndexes[oldIndex]))
+			k.numbers[number] = indexPlusOne(int(newIndexes[oldIndex]))
 		}
 	}
 }
@@ -312,19 +312,19 @@ func (k *keyTable) updateNumbers(newIndexes []int32) {
 func (k *keyTable) rehash(slots int) {
 	k.slots = make([]keySlot, slots)
 	for i := range k.known {
-		k.insert(i)
+		k.addToSlots(i)
 	}
 }
 
-// insert adds the known key with the given index to the hash table.
-func (k *keyTable) insert(index int) {
+// addToSlots adds the known key with the given index to the hash table.
+func (k *keyTable) addToSlots(index int) {
 	hash := k.known[index].hash
 	mask := uint32(len(k.slots) - 1)
 	i := uint32(hash) & mask
 	for !k.slots[i].isEmpty() {
 		i = (i + 1) & mask
 	}
-	k.slots[i] = keySlot{upperHash: uint32(hash >> 32), indexPlusOne: uint32(index) + 1}
+	k.slots[i] = keySlot{upperHash: uint32(hash >> 32), indexPlusOne: indexPlusOne(index)}
 }
 
 // indexOfNumber returns the index of the key that a number is assigned to, or none.
@@ -350,10 +350,10 @@ func (k *keyTable) isUnlabeled(number uint32) bool {
 func (k *keyTable) markUnlabeled(number uint32) {
 	hasSpace := k.growNumbersTo(number)
 	if !hasSpace {
-		k.hasUnrecordedNumber = true // from now on, any number beyond the list counts as defined
+		k.hasUnrecordedNumber = true // from now on, isUnlabeled returns true for every number beyond the list
 		return
 	}
-	k.releaseNumber(number)
+	k.releaseNumber(number) // of the key that it stood for before
 	k.numbers[number] = unlabeled
 }
 
@@ -363,12 +363,13 @@ func (k *keyTable) markUnlabeled(number uint32) {
 func (k *keyTable) assign(number uint32, keyBytes []byte, index int, hash uint64) bool {
 	isNew := index == none
 	if isNew {
+		// If the client redefines the number, the new key can take the place of the key that had it before.
 		hasReplaced := k.replaceKeyOf(number, keyBytes, hash)
-		if hasReplaced { // the number stands for the new key now
+		if hasReplaced {
 			return true
 		}
 		index = k.add(keyBytes, hash, forNumberedKey)
-		if index == none { // add has found no memory
+		if index == none { // there is no memory for the key
 			return false
 		}
 	}
@@ -391,16 +392,16 @@ func (k *keyTable) replaceKeyOf(number uint32, keyBytes []byte, hash uint64) boo
 	if replaced.numberCount > 1 || len(keyBytes) > cap(replaced.keyBytes) {
 		return false
 	}
-	k.remove(index)
+	k.removeFromSlots(index) // k.numbers still contains the index
 	copied := append(replaced.keyBytes[:0], keyBytes...)
 	*replaced = knownKey{keyBytes: copied, hash: hash, numberCount: 1}
-	k.insert(index)
+	k.addToSlots(index)
 	return true
 }
 
-// remove removes the key with the given index from the hash table in k.slots. find starts at the slot that the hash of a
-// key selects, and stops at the first empty slot. So remove moves a later key into the gap if find would stop there.
-func (k *keyTable) remove(index int) {
+// removeFromSlots removes the known key with the given index from the hash table. It uses backward shift deletion: find
+// stops at an empty slot, so removeFromSlots fills the gap with a later key that find could not reach otherwise.
+func (k *keyTable) removeFromSlots(index int) {
 	mask := uint32(len(k.slots) - 1)
 	gap := uint32(k.known[index].hash) & mask
 	for k.slots[gap].index() != index {
@@ -408,15 +409,14 @@ func (k *keyTable) remove(index int) {
 	}
 	for i := (gap + 1) & mask; !k.slots[i].isEmpty(); i = (i + 1) & mask {
 		key := &k.known[k.slots[i].index()]
-		firstSlot := uint32(key.hash) & mask // where find starts to search for the key
-		slotsBackToFirst := (i - firstSlot) & mask
-		slotsBackToGap := (i - gap) & mask
-		startsAfterGap := slotsBackToFirst < slotsBackToGap
-		if startsAfterGap { // find does not pass the gap
-			continue
+		start := uint32(key.hash) & mask // slot where find begins to search for the key
+		distanceFromStart := (i - start) & mask
+		distanceFromGap := (i - gap) & mask
+		passesGap := distanceFromStart >= distanceFromGap // find passes the gap on the way from start to i
+		if passesGap {
+			k.slots[gap] = k.slots[i]
+			gap = i
 		}
-		k.slots[gap] = k.slots[i]
-		gap = i
 	}
 	k.slots[gap] = keySlot{}
 }
@@ -431,13 +431,13 @@ func (k *keyTable) growNumbersTo(number uint32) bool {
 	newLength := k.lengthFor(int(number))
 	cost := numberBytes * (newLength - oldLength)
 	if !k.charge(cost, forNumberedKey) {
-		k.needsSweep = true
+		k.needsSweep = true // sweep frees memory at the start of the next interval
 		return false
 	}
 	k.numberedBytes += cost
 	grown := make([]uint32, newLength)
 	copy(grown, k.numbers)
-	if k.hasUnrecordedNumber { // the client can have defined any of the added numbers
+	if k.hasUnrecordedNumber { // the client has perhaps defined one of the added numbers, but it is unknown which
 		for i := oldLength; i < newLength; i++ {
 			grown[i] = unlabeled
 		}
@@ -453,25 +453,25 @@ func (k *keyTable) lengthFor(number int) int {
 	return max(number+1, min(doubled, k.maxKeys))
 }
 
-// numberEntry returns the element of keyTable.numbers for the key with the given index. It is never 0, which
-// stands for an undefined number.
-func numberEntry(index int) uint32 { return uint32(index) + 1 }
+// indexPlusOne returns the form in which the table stores the index of a key. It is never 0, which stands for no key.
+func indexPlusOne(index int) uint32 { return uint32(index) + 1 }
 
-// setNumber assigns a number to the key with the given index. If the number is assigned to another key, it is taken
-// from that key. A key can have several numbers. Keys with a number stay in the table even if they are not used.
-// k.numbers must be long enough to contain the number.
+// setNumber assigns a number to the known key with the given index. If another key has the number, that key loses it. A
+// key can have several numbers, and stays in the table as long as it has one. k.numbers must be long enough to contain
+// the number.
 func (k *keyTable) setNumber(number uint32, index int) {
 	k.releaseNumber(number)
 	known := &k.known[index]
 	known.numberCount++
-	if known.numberCount == 1 {
+	isFirstNumber := known.numberCount == 1
+	if isFirstNumber {
 		k.numberedBytes += known.cost()
 	}
-	k.numbers[number] = numberEntry(index)
+	k.numbers[number] = indexPlusOne(index)
 }
 
-// releaseNumber takes a number from the key that it is assigned to, if there is one. A key without a number can be
-// removed from the table.
+// releaseNumber makes a number undefined. If a key had the number, and has no other, sweep can remove the key from now
+// on, so its memory is no longer part of numberedBytes.
 func (k *keyTable) releaseNumber(number uint32) {
 	index := k.indexOfNumber(number)
 	if index == none {
@@ -479,7 +479,8 @@ func (k *keyTable) releaseNumber(number uint32) {
 	}
 	known := &k.known[index]
 	known.numberCount--
-	if known.numberCount == 0 {
+	wasLastNumber := known.numberCount == 0
+	if wasLastNumber {
 		k.numberedBytes -= known.cost()
 	}
 	k.numbers[number] = 0
@@ -535,16 +536,16 @@ func (s *keyShare) charge(cost int, reason chargeReason) bool {
 	if reason == forUnnumberedKey {
 		commonLimit -= commonLimit / 4
 	}
-	charged := s.charged + cost
-	addedCommon := s.commonPart(charged) - s.commonPart(s.charged)
+	newCharged := s.charged + cost
+	addedCommon := s.commonPart(newCharged) - s.commonPart(s.charged)
 	if addedCommon > 0 {
-		taken := s.memory.taken.Add(addedCommon)
+		taken := s.memory.taken.Add(addedCommon) // before the check, because other publishers take memory, too
 		if taken > commonLimit {
 			s.memory.taken.Add(-addedCommon)
 			return false
 		}
 	}
-	s.charged = charged
+	s.charged = newCharged
 	return true
 }
 

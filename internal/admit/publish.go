@@ -21,10 +21,10 @@ func (p *Publisher) Publish(body []byte) error {
 	}
 	spans := uint64(walker.Len())
 	if spans == 0 {
-		walker.Next(&p.snapshot.Snapshot) // fails if bytes follow the empty list
+		walker.Next(&p.snapshot.Snapshot) // finds no span, but checks that no bytes follow the empty list
 		return walker.Err()               //nolint:wrapcheck // the decoder's error is complete
 	}
-	entry := p.shared.totals.begin(spans, DropBug) // if a panic occurs; otherwise recordDrop sets the reason
+	entry := p.shared.totals.begin(spans, DropBug) // DropBug is for a panic; recordDrop sets any other reason
 	defer entry.end()
 	defer p.endBatch(p.shared.config.MaxBatch)
 	reason, err := p.publishSpans(walker, &entry)
@@ -75,8 +75,8 @@ func (p *Publisher) tryRepeatedly(snapshots source, entry *entry) (DropReason, e
 // retryPause is the delay between two attempts to publish a batch while a ring is full.
 const retryPause = 200 * time.Microsecond
 
-// pause waits for retryPause, and subtracts this from the time that the publisher may still wait. It returns true at
-// once if the daemon stops.
+// pause waits for retryPause, and subtracts the time since mayWait was called from the time that the publisher may still
+// wait. It returns true at once if the daemon stops.
 func (p *Publisher) pause() (isStopped bool) {
 	timer := time.NewTimer(retryPause)
 	defer timer.Stop()
@@ -85,7 +85,7 @@ func (p *Publisher) pause() (isStopped bool) {
 	case <-p.shared.stopped:
 		return true
 	}
-	p.waitBudget.spendUntil(time.Now())
+	p.waitBudget.spendSinceRefill(time.Now())
 	return false
 }
 
@@ -171,12 +171,13 @@ func (p *Publisher) claimAll() DropReason {
 func (p *Publisher) joinCycle(cycle *aggregate.Cycle) bool {
 	p.settlement.EnterCycle(cycle.Number())
 	interval := cycle.Interval()
-	if p.finder.isIn(interval) {
+	isNewInterval := !p.finder.isInInterval(interval)
+	if !isNewInterval {
 		return true
 	}
 	origin, ok := p.admitOrigin(cycle)
 	if ok {
-		p.finder.begin(interval, origin)
+		p.finder.beginInterval(interval, origin)
 	}
 	return ok
 }
@@ -277,8 +278,7 @@ func (p *Publisher) resolveValue(cycle *aggregate.Cycle, i int, v *span.Value) {
 const claimTries = 8
 
 // claim reserves slots for the spans of the batch in one ring, the queue to a drainer, which counts them. It
-// returns notDropped, or the reason why the whole batch is dropped. leaveCycle gives up slots that were claimed
-// but not published.
+// returns notDropped, or the reason why the whole batch is dropped.
 func (p *Publisher) claim(drainerIndex int) DropReason {
 	part := &p.batch.perDrainer[drainerIndex]
 	aggregator := p.shared.config.Aggregator
@@ -293,11 +293,10 @@ func (p *Publisher) claim(drainerIndex int) DropReason {
 	share := &p.shares[drainerIndex]
 	share.removeDrained(spanRing.Drained())
 	isAlone := p.shared.isAlone()
-	isAllowed := share.allows(spanRing.Free(), slots, isAlone)
-	switch {
-	case !isAllowed && isAlone:
-		return DropRingFull // the free slots are kept for the next publisher
-	case !isAllowed:
+	if !share.allows(spanRing.Free(), slots, isAlone) {
+		if isAlone {
+			return DropRingFull // some slots stay free for a publisher that begins later
+		}
 		return DropOverShare // other publishers need the free slots
 	}
 	claim, reason := claimSlots(spanRing, slots)
@@ -503,7 +502,8 @@ func (s *Publishers) claimTogether(parts []BatchPart, slots uint64) DropReason {
 		return DropBatchTooLarge
 	}
 	for i := range parts {
-		reason, _ := parts[i].Publisher.resolveAndClaim(source{batch: parts[i].Batch}) // only messages can be malformed
+		fromRequest := source{batch: parts[i].Batch}
+		reason, _ := parts[i].Publisher.resolveAndClaim(fromRequest) // err is nil: only a message can be malformed
 		if reason != notDropped {
 			return reason
 		}

@@ -167,9 +167,9 @@ const (
 	usedPerFreeAlone = 7
 )
 
-// allows reports whether the publisher may claim n more slots of a ring with the given number of free slots. With
-// them, it may use at most as many slots as it leaves free, or seven times as many if it is the only publisher. A
-// publisher that uses no slots may claim any number. removeDrained must be called first.
+// allows reports whether the publisher may claim n more slots of a ring with the given number of free slots. It may then
+// use at most as many slots as it leaves free. The only publisher may use seven times as many. A publisher that uses no
+// slots may claim any number. removeDrained must be called first.
 func (s *ringShare) allows(freeSlots, n int, isAlone bool) bool {
 	if s.usedSlots == 0 {
 		return true
@@ -247,8 +247,8 @@ func (w *waitBudget) refill(now time.Time, limit time.Duration) bool {
 	return w.left > 0
 }
 
-// spendUntil subtracts the time from the last call of refill to now: the publisher has waited.
-func (w *waitBudget) spendUntil(now time.Time) {
+// spendSinceRefill subtracts the time since the last call of refill, in which the publisher has waited.
+func (w *waitBudget) spendSinceRefill(now time.Time) {
 	w.left -= now.Sub(w.last)
 	w.last = now
 }

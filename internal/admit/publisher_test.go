@@ -244,7 +244,7 @@ func TestWaitBudget_RefillsSlowly(t *testing.T) {
 		for waited < d && w.refill(now, most) {
 			now = now.Add(time.Millisecond)
 			waited += time.Millisecond
-			w.spendUntil(now)
+			w.spendSinceRefill(now)
 		}
 		return waited
 	}
