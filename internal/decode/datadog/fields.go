@@ -80,7 +80,7 @@ func (d *Decoder) readSpanMap() {
 	span := d.beginSpan(spantable.KindInternal)
 	previous := fieldOther
 	unread := d.Map()
-	pos := d.Pos()
+	pos := d.Pos() // a local variable, to save time; d.Seek stores it at the end
 	for ; unread > 0 && !d.Failed(); unread-- {
 		f := d.nextField[previous] // the prediction
 		name := &encodedNames[f]

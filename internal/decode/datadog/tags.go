@@ -21,8 +21,8 @@ func (d *Decoder) readTags(s *spantable.Span, count int, kind spantable.ValueTyp
 	d.reserveTags(count)
 	unread := count
 	for unread > 0 && !d.Failed() {
-		unread = d.readCommonTags(kind, unread)
-		if unread > 0 { // the next tag is not in the most common encoding
+		unread = d.readCommonTags(kind, unread) // stops before a tag in a less common encoding
+		if unread > 0 {
 			d.readAnyTag(kind)
 			unread--
 		}

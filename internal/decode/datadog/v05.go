@@ -22,8 +22,8 @@ func (d v05) readPayload() {
 }
 
 // readDictionary reads the dictionary, the list of all strings in the payload, and finds the labels of the
-// strings that are names of tags. It rejects the payload if such a name or an empty string occurs twice. The empty
-// string is usually the first one.
+// strings that are names of tags. It rejects the payload if such a name or the empty string occurs twice. The empty
+// string is usually, but not always, the first one.
 func (d v05) readDictionary() {
 	var seen spantable.LabelSet
 	for n := d.Array(); n > 0 && !d.Failed(); n-- {
@@ -36,17 +36,19 @@ func (d v05) readDictionary() {
 		}
 		label := d.names.Find(bytesOf(d.body, text))
 		isTagName := label != spantable.Other
-		if isTagName && seen.Has(label) {
-			d.Fail()
-			return
+		if isTagName {
+			if seen.Has(label) {
+				d.Fail()
+				return
+			}
+			seen.Add(label)
 		}
-		seen.Add(label)
 		d.addString(text, label)
 	}
 }
 
-// addMisplacedEmpty adds an empty string that is not the first string of the dictionary. It rejects the payload if
-// the dictionary already has an empty string.
+// addMisplacedEmpty adds an empty string that follows other strings in the dictionary. It rejects the payload if the
+// dictionary already has an empty string.
 func (d v05) addMisplacedEmpty(empty spantable.Text) {
 	isFirstEmpty := d.strings.texts[0].Len == 0
 	if isFirstEmpty || d.strings.hasMisplacedEmpty {

@@ -93,7 +93,8 @@ func (d v07) readChunk() {
 			d.Skip()
 		}
 	}
-	// The tags that describe the process apply to the payload. Those of the last chunk take precedence.
+	// readSpan has stored the process tags of the chunk. They apply to the payload; those of the last chunk take
+	// precedence.
 	d.payloadTags.overrideWith(&d.traceTags.processTags)
 	hasSpans := len(d.table.Spans) > int(group.SpanStart)
 	if hasSpans {
@@ -116,7 +117,6 @@ func (d v07) readSpan() {
 		return
 	}
 	ofEarlierSpans := d.traceTags.processTags
-	d.traceTags.processTags = processTags{}
-	d.readSpanMap() // sets the process tags to those of this span
+	d.readSpanMap() // replaces the process tags that this span has
 	d.traceTags.processTags.overrideWith(&ofEarlierSpans)
 }

@@ -83,13 +83,13 @@ func (d v1) requireText(attribute spantable.Tag) spantable.Text {
 }
 
 // readAttributes reads a list of attributes that do not belong to a span. It returns those whose names are
-// in d.names. The result is valid until the next attribute is read.
+// in d.names. They are stored in the unused capacity of d.table.Tags, until the next attribute is read.
 func (d v1) readAttributes() []spantable.Tag {
 	first := len(d.table.Tags)
-	var noSpan spantable.Span // not added to the table
+	var noSpan spantable.Span // readTags needs a span, but does not add it to the table
 	d.readTags(&noSpan, d.readTupleCount(v1AttributeParts), typedValue)
 	attributes := d.table.Tags[first:]
-	d.table.Tags = d.table.Tags[:first] // removes the attributes; the next ones overwrite them
+	d.table.Tags = d.table.Tags[:first]
 	return attributes
 }
 

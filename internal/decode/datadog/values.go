@@ -11,8 +11,8 @@ import (
 // next value. They first try the most common encoding of that value, without msgpack.Reader, so that
 // the caller's loop can keep pos in a register.
 
-// readText reads the string at pos and returns it with the position after it. In v0.5 the payload
-// contains the index of the string in the string table instead, and in v1 it can contain either.
+// readText reads the string at pos and returns it with the position after it. In v0.5, the payload
+// contains the index of the string in the string table instead. In v1, it can contain either, usually the index.
 func (d *Decoder) readText(pos int) (t spantable.Text, next int) {
 	if d.format.hasInlineStrings() {
 		text, end := msgpack.CommonStr(d.body, pos)
@@ -27,7 +27,7 @@ func (d *Decoder) readText(pos int) (t spantable.Text, next int) {
 			return d.strings.texts[index], end
 		}
 	}
-	// The encoding is less common, such as a string in v1, or invalid.
+	// Not the most common encoding of the format: for example a string in v1, or an invalid value.
 	d.Seek(pos)
 	t = d.readAnyText()
 	return t, d.Pos()

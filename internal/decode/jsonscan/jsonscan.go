@@ -157,11 +157,11 @@ func ParseInteger(text []byte) (n uint64, ok bool) {
 	return uint64(int64(float)), true
 }
 
-// SkipValue skips a value of any nesting depth. It uses the unused capacity of buf as a stack. It returns buf with the
-// same content, but with a larger capacity if the stack needed it.
+// SkipValue skips a value of any nesting depth. It needs a stack, which it stores in the unused capacity of buf. It
+// returns buf with the same content, but with a larger capacity if the stack needed it.
 func (s *Scanner) SkipValue(buf []byte) []byte {
 	emptyLen := len(buf)
-	stack := buf // after emptyLen, the closing brackets of the open arrays and objects, the innermost last
+	stack := buf // stack[emptyLen:] has the closing brackets of the arrays and objects around the next value
 	for {
 		switch firstByte := s.Peek(); firstByte {
 		case '{':
@@ -174,14 +174,16 @@ func (s *Scanner) SkipValue(buf []byte) []byte {
 			s.skipScalar(firstByte)
 		}
 		stack = s.moveToNextValue(stack, emptyLen)
-		if len(stack) == emptyLen {
+		isSkipped := len(stack) == emptyLen
+		if isSkipped {
 			return stack
 		}
 	}
 }
 
-// moveToNextValue moves to the next value in the innermost array or object that has one. It removes those that have
-// ended from the stack of SkipValue, and returns the stack.
+// moveToNextValue moves to the next value in the innermost array or object that has one. stack[emptyLen:] has the
+// closing brackets of the arrays and objects around the current value, the innermost last. The result is stack without
+// the arrays and objects that have ended.
 func (s *Scanner) moveToNextValue(stack []byte, emptyLen int) []byte {
 	for len(stack) > emptyLen {
 		innermost := len(stack) - 1
@@ -316,7 +318,8 @@ func plainLen(b []byte) int {
 		word := binary.LittleEndian.Uint64(b[length:])
 		marks := markSpecial(word)
 		if marks != 0 {
-			return length + bits.TrailingZeros64(marks)/8
+			firstSpecial := bits.TrailingZeros64(marks) / 8 // the lowest mark is in the first special byte
+			return length + firstSpecial
 		}
 	}
 	for length < len(b) && isPlainByte(b[length]) {

@@ -65,7 +65,8 @@ func (r *Request) readCommonAttributes(b []byte, pos int, tag byte, names *spant
 }
 
 // readCommonValue is a fast path of readValue for an AnyValue message in b[pos:] that contains one text, number or
-// boolean. The message must have at least two bytes. isCommon is false if readValue must read it instead.
+// boolean. The message must have at least two bytes. If isCommon is false, t is invalid, and readValue must read the
+// message instead.
 func readCommonValue(b []byte, pos int) (t spantable.Tag, isCommon bool) {
 	const (
 		textHeaderLen = 2     // protobuf tag and length, one byte each
@@ -75,7 +76,8 @@ func readCommonValue(b []byte, pos int) (t spantable.Tag, isCommon bool) {
 	switch uint32(message[0]) {
 	case valueText:
 		text := textBetween(pos+textHeaderLen, len(b))
-		isCommon = uint32(message[1]) == text.Len // otherwise, the length has several bytes, or is invalid
+		encodedLen := uint32(message[1])
+		isCommon = encodedLen == text.Len // otherwise, the length has several bytes, or is invalid
 		return textTag(text), isCommon
 	case valueInt:
 		n, next := readVarint(message, 1)
@@ -186,17 +188,15 @@ func (r *Request) readAttributes(message spantable.Text, attributeTag, entityTag
 	end := message.Start + message.Len
 	b := r.Body[:end]
 	for pos := int(message.Start); pos < len(b) && r.Err() == nil; {
-		f, next := readField(b, pos)
-		isValid := next != 0
-		if isValid && f.tag == entityTag {
-			isValid = isValidMessage(b[:next], f.start, messageEntity)
-		}
-		if !isValid {
+		f, next := readField(b, pos) // the content of the field is b[f.start:next]
+		isInvalid := next == 0
+		switch {
+		case isInvalid:
 			r.Fail(ErrUnparsable)
-			return
-		}
-		if f.tag == attributeTag {
+		case f.tag == attributeTag:
 			r.readAttribute(b[:next], f.start, names)
+		case f.tag == entityTag && !isValidMessage(b[:next], f.start, messageEntity):
+			r.Fail(ErrUnparsable)
 		}
 		pos = next
 	}

@@ -132,7 +132,7 @@ func skipGroup(b []byte, pos int, fieldNumber uint32) (end int) {
 			}
 			depth++
 		case endGroup:
-			depth--
+			depth-- // now the index of the group that ends
 			isMismatch := depth < MaxDepth && openNumbers[depth] != fieldNumberOf(tag)
 			if isMismatch {
 				return 0

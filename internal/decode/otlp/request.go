@@ -370,12 +370,12 @@ func maxParts(bodyLen int) int {
 // MaxMemory returns the maximum memory of a Request for a body of bodyLen bytes. perSpan is the memory that
 // the caller needs for each span in addition.
 func MaxMemory(bodyLen, perSpan int) int {
-	const partBytes = int(unsafe.Sizeof(Resource{}) + unsafe.Sizeof(Scope{}))
+	const resourceAndScopeBytes = int(unsafe.Sizeof(Resource{}) + unsafe.Sizeof(Scope{}))
 	const reservedBytes = reservedAttributes * int(unsafe.Sizeof(spantable.Tag{}))
 	const extraBytes = int(unsafe.Sizeof(SpanExtra{}))
 	limits := spantable.LimitsOf(bodyLen, minAttributeBytes)
 	spanBytes := limits.Bytes(extraBytes + perSpan)
-	otherBytes := maxParts(bodyLen)*partBytes + reservedBytes
-	allocatedBytes := spantable.GrowthFactor * float64(otherBytes) // append allocates more than needed
+	otherBytes := maxParts(bodyLen)*resourceAndScopeBytes + reservedBytes
+	allocatedBytes := spantable.GrowthFactor * float64(otherBytes) // append allocates more than needed; as in spanBytes
 	return spanBytes + int(allocatedBytes)
 }

@@ -84,7 +84,7 @@ func (c *converter) convertMessage(fields messageFields, depth int) {
 		index := c.readFieldName(fields, expected)
 		isUnknown := index < 0
 		if isUnknown {
-			c.out = c.SkipValue(c.out)
+			c.skipValue()
 			continue
 		}
 		c.convertField(&fields[index], depth)
@@ -152,19 +152,20 @@ func (c *converter) convertValue(f *field, firstByte byte, depth int) {
 }
 
 // convertSubmessage reads a JSON object and appends it to c.out as the protobuf field f, which contains
-// a message. depth is the number of messages that contain the field. If it is MaxDepth, the content of
-// the object is skipped, and the message is empty.
+// a message. depth is the number of messages around the field. If it is MaxDepth, the content of the object is
+// skipped, and the message is empty.
 func (c *converter) convertSubmessage(f *field, depth int) {
 	isAttribute := f.fields == &attributeFields
 	valueDepth := depth + 1 // of the value, if the message is an attribute
 	if isAttribute && valueDepth < MaxDepth {
-		if isConverted := c.convertCommonAttribute(f); isConverted {
+		isConverted := c.convertCommonAttribute(f) // if false, nothing is read yet
+		if isConverted {
 			return
 		}
 	}
 	start := c.beginLengthPrefixed(f)
 	if depth == MaxDepth {
-		c.out = c.SkipValue(c.out)
+		c.skipValue()
 	} else {
 		c.convertMessage(*f.fields, depth+1)
 	}
@@ -288,8 +289,11 @@ func (c *converter) readNumberText() []byte {
 	return c.ReadNumber()
 }
 
-// unescape returns the value of a JSON string, with escape sequences decoded. The value is valid until
-// something is appended to c.out, because it can be stored in the free capacity of c.out.
+// skipValue skips the next value. SkipValue needs memory for that, and gets the unused capacity of c.out.
+func (c *converter) skipValue() { c.out = c.SkipValue(c.out) }
+
+// unescape returns the value of a JSON string, with escape sequences decoded. A value with escape sequences is stored
+// in the unused capacity of c.out, so it is valid only until something is appended to c.out.
 func (c *converter) unescape(text jsonscan.String) []byte {
 	if text.IsPlain {
 		return text.Raw
@@ -297,7 +301,7 @@ func (c *converter) unescape(text jsonscan.String) []byte {
 	end := len(c.out)
 	c.out = text.AppendTo(c.out)
 	value := c.out[end:]
-	c.out = c.out[:end] // the value remains in the unused capacity
+	c.out = c.out[:end]
 	return value
 }
 

@@ -25,8 +25,8 @@ type reportFunc = func(format string, args ...any)
 
 // Check calls report for each part of the payload that the Datadog agent would accept but display
 // wrongly. It calls visit for each group and passes two sketches: that of the successful spans, and that of the failed
-// spans. An invalid sketch is nil. If weighted is true, Check does not compare the hits of a group with the spans in
-// its sketches, because each sampled span can stand for several hits.
+// spans. An invalid sketch is nil. If weighted is true, a sampled span can stand for several hits, so the hits of a group
+// can differ from the spans in its sketches.
 func (p *Payload) Check(weighted bool, report reportFunc, visit func(*Group, ...*ddsketch.DDSketch)) {
 	for i := range p.Stats {
 		p.Stats[i].check(report)

@@ -79,7 +79,7 @@ func (v Visitor) Decode(body []byte) (*Payload, error) {
 	p := &Payload{}
 	d := newDecoder(body)
 	tagCount := 0
-	d.visit = func(element any) (isStored bool, err error) {
+	d.visit = func(element any) (isStored bool, err error) { // called for each element of a list
 		switch e := element.(type) {
 		case *Group:
 			return false, v.OnGroup(e)
