@@ -342,7 +342,7 @@ func (c *conn) deliverAndReply(flushID uint64) {
 	if isCanceled {
 		return
 	}
-	// A client can close the connection as soon as it has the reply. So it gets the number of settled spans first.
+	// A client can close the connection as soon as it has the reply. So it first learns how many spans are settled.
 	firstUnsettledInterval, _ := c.config.Settled()
 	c.sendSettled(firstUnsettledInterval, c.features.Load())
 	reply := wire.Flush{ID: flushID, OK: err == nil}
@@ -383,8 +383,8 @@ func (c *conn) disconnectSlow(writeErr error) {
 	c.counters.faults[FaultTooSlow].Add(1)
 	err := fmt.Errorf("write to client: the client does not read: %w", writeErr)
 	c.log.logClosed(FaultTooSlow, err, c.logAttributes())
-	_ = c.socket.CloseRead()
-	_ = c.socket.CloseWrite()
+	_ = c.socket.CloseRead()  // later writes of the client fail, but the data that it has written stays readable
+	_ = c.socket.CloseWrite() // later writes of the daemon fail
 }
 
 // sendWelcome sends the daemon's first message, which contains its limits and features. outcomes states what
@@ -432,7 +432,7 @@ func (c *conn) sendSettled(firstUnsettledInterval uint64, features *wire.Feature
 	if !c.isWelcomed {
 		return
 	}
-	settledCount := c.publisher.SettleBefore(firstUnsettledInterval) // for all clients, because it also frees memory
+	settledCount := c.publisher.SettleBefore(firstUnsettledInterval) // always needed, because it also frees memory
 	hasGrown := settledCount > c.sentSettledCount
 	if c.wantsSettledCount && hasGrown {
 		c.sentSettledCount = settledCount

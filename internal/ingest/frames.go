@@ -108,12 +108,12 @@ func (f *frameReader) read(size int) error {
 	n, err := f.conn.Read(f.buf[f.end:])
 	f.end += n
 	waited := f.rate.waitAfterRead(n)
-	f.extendDeadline(waited)          // the client is not slow, the daemon limits its rate
-	hasFailed := err != nil && n == 0 // after data, the next read returns the error
-	if hasFailed {
-		return f.handleReadError(err, isPartial)
+	f.extendDeadline(waited) // the client is not slow, the daemon limits its rate
+	hasData := n > 0
+	if hasData || err == nil {
+		return nil // after data, the next read returns err again
 	}
-	return nil
+	return f.handleReadError(err, isPartial)
 }
 
 // startTimeout sets the deadline for the rest of the current frame, unless an earlier read has set it.
@@ -125,7 +125,7 @@ func (f *frameReader) startTimeout() {
 
 // handleReadError returns the reason why the connection ends after a read that returned err and no data. isPartial
 // reports whether a part of a frame was read before. After the deadline, handleReadError first tries to read without
-// waiting, and returns nil if that succeeds: the daemon's process may have been suspended, and not the client.
+// waiting, and returns nil if that succeeds: the data may have arrived in time while the daemon was suspended.
 func (f *frameReader) handleReadError(err error, isPartial bool) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		hasData := f.readAvailable()
@@ -197,7 +197,7 @@ func (f *frameReader) grow(frameSize int) error {
 	}
 	f.extendDeadline(time.Since(waitStart))
 	f.large = large
-	// Reads can also put bytes of the next frames into the buffer, but no more than shrink can move to the base buffer.
+	// A read can also get bytes of the next frames. Limit them, so that shrink can move them to the base buffer.
 	const maxNextBytes = baseBuffer
 	usableSize := min(len(large.Bytes()), frameSize+maxNextBytes)
 	f.moveTo(large.Bytes()[:usableSize])
@@ -271,7 +271,7 @@ func (f *frameReader) drainFrame() (messageStart []byte, messageLength int, isCo
 		return nil, 0, false
 	}
 	messageStart = f.buf[f.start+wire.HeaderLen : f.start+startSize]
-	f.start += startSize + keptSize
+	f.start += startSize + keptSize // the end of the frame; the bytes between the two are discarded
 	return messageStart, messageLength, true
 }
 
@@ -280,12 +280,12 @@ func (f *frameReader) drainFrame() (messageStart []byte, messageLength int, isCo
 func (f *frameReader) drainRest(startSize, restSize int) (keptSize int, isComplete bool) {
 	missing := restSize
 	for {
-		received := f.buffered() - startSize // can include bytes of the next frames
-		if received >= missing {
+		received := f.buffered() - startSize
+		if received >= missing { // the frame is complete; bytes of the next frames can follow
 			return missing, true
 		}
 		missing -= received
-		f.end -= received // discards the received bytes
+		f.end -= received // the next read overwrites the received bytes
 		n := f.fillOnce()
 		if n == 0 {
 			return 0, false

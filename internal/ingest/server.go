@@ -291,7 +291,7 @@ func (s *Server) Drain(ctx context.Context) error {
 		err = fmt.Errorf("drain connections: %w; raise --shutdown-grace", ctx.Err())
 	}
 	s.endWaits() // after ctx is done, this makes the remaining connections end
-	<-drained
+	<-drained    // already closed if ctx was not done
 	return err
 }
 

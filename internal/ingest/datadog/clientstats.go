@@ -23,8 +23,7 @@ type statsRequest struct {
 // of reading the body, or nil. After such an error, Handle adds nothing.
 func (r *statsRequest) Handle(readErr error) receiver.Response {
 	if readErr != nil {
-		resultIfTooLarge, resultIfIncomplete := StatsTooLarge.resultIndex(), StatsIncomplete.resultIndex()
-		return r.server.refuseUnreadable(r.BufferedRequest, readErr, resultIfTooLarge, resultIfIncomplete)
+		return r.server.refuseUnreadable(r.BufferedRequest, readErr, StatsTooLarge.resultIndex(), StatsIncomplete.resultIndex())
 	}
 	var result StatsResult
 	hasPanicked := r.server.CatchPanic(func() { result = r.decodeAndMerge() })
@@ -32,7 +31,7 @@ func (r *statsRequest) Handle(readErr error) receiver.Response {
 		result = StatsBug
 	}
 	r.Result = result.resultIndex()
-	areAdded := r.IsCounted // set by r.Merge as soon as it adds statistics, so it is right even after a panic
+	areAdded := r.IsCounted // decodeAndMerge has set it when it added the statistics, perhaps before a panic
 	if !areAdded {
 		return nil
 	}

@@ -136,9 +136,9 @@ func (s *Server) newPolicy(features *receiver.Features) *rules.Policy {
 		return nil
 	}
 	labels := s.config.Labels
-	// An exemplar must be a sampled trace. Unless the agent allows dropping unsampled traces, it decides later which
-	// traces are sampled.
-	labels.TraceIDs = s.config.Exemplars != nil && features.AllowsDropUnsampled
+	// An exemplar must be a sampled trace. An agent that does not allow dropping unsampled traces can still sample them.
+	isSamplingFinal := features.AllowsDropUnsampled
+	labels.TraceIDs = s.config.Exemplars != nil && isSamplingFinal
 	policy, isValid := rules.NewPolicy(features.PeerTags, features.SpanKinds, features.IgnoreResources, labels)
 	if !isValid {
 		s.config.Log.Warn("the agent is configured with tags that only it can evaluate; it counts traces itself")

@@ -125,7 +125,7 @@ const (
 // connectionBytes returns the approximate maximum memory of a connection.
 func (c *Config) connectionBytes() int {
 	bytesPerStream := streamBytes + waitingHeaders*headerBytes
-	// All streams share the window of the connection. streamBytes includes their shares of minWindow.
+	// The streams of a connection share its window. The first minWindow bytes of it are included in streamBytes.
 	bytesOverMinWindow := c.windowBytes() - minWindow
 	return connectionBaseBytes + bytesOverMinWindow + c.MaxStreams*bytesPerStream
 }

@@ -36,10 +36,10 @@ func (c *call) Handle(readErr error) receiver.Response {
 		c.logUnparsable(refusal)
 	}
 	mustForward := hasUpstream && !result.preventsForwarding()
-	switch {
-	case mustForward: // even if refusal is set: the sender gets the upstream's response
-		return c.prepareForwarding()
-	case refusal != nil:
+	if mustForward {
+		return c.prepareForwarding() // instead of a refusal, the sender gets the upstream's response
+	}
+	if refusal != nil {
 		return c.respondError(refusal)
 	}
 	return c.respond(successReply())
@@ -63,8 +63,8 @@ func (c *call) prepareForwarding() receiver.Response {
 	return nil
 }
 
-// preventsForwarding reports whether a request with this result is refused even if there is an upstream. The reason is
-// that the request is too large, or that the daemon may have memory for it when the sender retries.
+// preventsForwarding reports whether a request with this result is refused even if there is an upstream: because it
+// is too large, or because the daemon has no memory for it now, but may have some when the sender retries.
 func (r Result) preventsForwarding() bool {
 	switch r {
 	case ResultTooLarge, ResultBusy, ResultNoRoom:
@@ -137,10 +137,10 @@ func (c *call) noteDiscarded() {
 // It returns an error reply instead of a result if the spans can't be counted.
 func (s *Server) count(c *call) (result Result, refusal *reply) {
 	isCountedBySender := receiver.IsTrue(c.Header().Get(headerComputedStats))
-	canBeOverruled := s.config.Semantics == SemanticsDatadog // by an attribute, for the spans of a resource
-	hasNothingToCount := isCountedBySender && !canBeOverruled
+	attributesOverrideHeader := s.config.Semantics == SemanticsDatadog
+	mayHaveUncounted := !isCountedBySender || attributesOverrideHeader
 	mustConvert := !c.canForwardReceived() // to an encoding that the upstream can read
-	if hasNothingToCount && !mustConvert {
+	if !mayHaveUncounted && !mustConvert {
 		return ResultComputedByClient, nil
 	}
 	ws := <-s.workspaces
@@ -172,7 +172,7 @@ func (s *Server) countMessage(c *call, ws *workspace, isCountedBySender bool) (r
 // before. Then it replaces the received message by the message to forward, which can have fewer spans. It returns an
 // error reply instead of a result if the sender should retry, or should send smaller requests.
 func (s *Server) publishCounted(c *call, ws *workspace, message []byte) (result Result, refusal *reply) {
-	defer c.sampled.releaseReserved()          // after an error
+	defer c.sampled.releaseReserved()          // if no message is written into the memory that selectSpans reserves
 	selection, refusal := s.selectSpans(c, ws) // before publishing: after an error, the sender sends the spans again
 	if refusal != nil {
 		return 0, refusal

@@ -39,18 +39,19 @@ func (c *call) canForwardReceived() bool {
 // setForwarded sets c.forwarded to the message for the upstream: the one with only the sampled spans, the received
 // one, or its conversion to protobuf. It returns false if the upstream can't read any of them.
 func (c *call) setForwarded() (canForward bool) {
-	protobufEncoding := encodingProtobuf // for a message in protobuf
+	protobufEncoding := encodingProtobuf // of a message in protobuf
 	if c.server.config.Forward.IsGRPC() {
 		protobufEncoding = encodingGRPC
 	}
-	isJSON := c.encoding == encodingJSON
+	receivedEncoding := protobufEncoding // of the received message
+	if c.encoding == encodingJSON {
+		receivedEncoding = encodingJSON
+	}
 	switch {
 	case c.sampled.body != nil:
 		c.forwarded = encodedMessage{c.sampled.body.Bytes, c.sampled.compression, protobufEncoding}
-	case isJSON && c.canForwardReceived():
-		c.forwarded = encodedMessage{c.message, c.compression, encodingJSON}
 	case c.canForwardReceived():
-		c.forwarded = encodedMessage{c.message, c.compression, protobufEncoding}
+		c.forwarded = encodedMessage{c.message, c.compression, receivedEncoding}
 	case c.protobuf != nil:
 		c.forwarded = encodedMessage{c.protobuf, bodies.Plain, protobufEncoding}
 	default:
@@ -140,7 +141,7 @@ func (c *call) readReply(response *http.Response) (*reply, error) {
 	if c.forwarded.encoding != encodingGRPC {
 		return c.replyFromHTTP(response, body, isTooLong), nil
 	}
-	isStatusMissing := field(response, headerGRPCStatus) == "" // it is in the trailer, after the body
+	isStatusMissing := field(response, headerGRPCStatus) == "" // a long body can end the reading before the trailer
 	if isTooLong && isStatusMissing {
 		return nil, err
 	}
@@ -205,7 +206,7 @@ func (c *call) replyFromHTTP(response *http.Response, body []byte, isTruncated b
 	canCopy := c.encoding == upstreamEncoding && !isTruncated
 	isProtobuf := upstreamEncoding == encodingProtobuf && strings.HasPrefix(mediaType, mediaProtobuf)
 	switch {
-	case canCopy: // even a web page
+	case canCopy: // also a web page, with its success status
 		translated.copyBody(body, mediaType)
 	case isWebPage:
 		translated.httpStatus = 0 // the sender gets the HTTP status of translated.Code instead of a success

@@ -68,14 +68,13 @@ const grpcCompressions = "gzip,zstd,snappy"
 // supported. In gRPC, the framing format of snappy is named "snappy". In HTTP, it is named "x-snappy-framed", and
 // "snappy" is the block format.
 func compressionFromGRPC(name string) (compression bodies.Compression, isKnown bool) {
-	compression, isKnown = bodies.CompressionOf(name)
-	switch compression {
-	case bodies.Snappy:
+	switch strings.ToLower(name) {
+	case "snappy":
 		return bodies.SnappyFramed, true
-	case bodies.SnappyFramed: // gRPC does not know "x-snappy-framed"
+	case "x-snappy-framed":
 		return bodies.Plain, false
 	}
-	return compression, isKnown
+	return bodies.CompressionOf(name)
 }
 
 // nameInGRPC returns the value of the grpc-encoding header for a compression. The name "snappy" means the framing format

@@ -108,14 +108,15 @@ type MemorySizes struct {
 // the name of the received data in the parts, for example traces.
 func (c *Config) Memory(flagPrefix, data string, sizes MemorySizes) []memory.Part {
 	part := func(name string, bytes int, flag string) memory.Part {
-		return memory.Part{Name: name + data, Bytes: int64(bytes), Flag: flag}
+		return memory.Part{Name: name, Bytes: int64(bytes), Flag: flag}
 	}
 	maxHashes := bodies.MaxDedupEntries(c.MaxBodyBytes) // a hash of each counted body, to recognize retries
 	return []memory.Part{
-		part("bodies of ", c.MaxBodyBytes, flagPrefix+"-max-body-bytes"),
-		part("hashes of bodies of ", bodies.DedupBytes(maxHashes), flagPrefix+"-max-body-bytes"),
-		part("counting of ", c.Counters*sizes.Counting, flagPrefix+"-max-body"), // sizes.Counting grows with MaxBody
-		part("connections with ", c.MaxConnections*sizes.Connection, flagPrefix+"-max-connections"),
-		part("origins of ", sizes.Publishers, "max-origins"),
+		part("bodies of "+data, c.MaxBodyBytes, flagPrefix+"-max-body-bytes"),
+		part("hashes of bodies of "+data, bodies.DedupBytes(maxHashes), flagPrefix+"-max-body-bytes"),
+		// -max-body limits the size of a body, with which sizes.Counting grows.
+		part("counting of "+data, c.Counters*sizes.Counting, flagPrefix+"-max-body"),
+		part("connections with "+data, c.MaxConnections*sizes.Connection, flagPrefix+"-max-connections"),
+		part("origins of "+data, sizes.Publishers, "max-origins"),
 	}
 }

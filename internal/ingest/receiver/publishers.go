@@ -46,7 +46,7 @@ type cachedPublisher struct {
 func NewPublishers(admission *admit.Publishers, maxPublishers, maxBodies int, upstreamCounts bool) *Publishers {
 	newPublisher := admission.NewPublisher
 	if !upstreamCounts {
-		newPublisher = admission.NewLastPublisher // it reports uncounted spans as dropped
+		newPublisher = admission.NewLastPublisher // it reports uncounted spans as dropped, because no agent counts them
 	}
 	return &Publishers{
 		admit: admission, newPublisher: newPublisher, max: maxPublishers,

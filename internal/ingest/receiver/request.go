@@ -214,8 +214,8 @@ func (r *BufferedRequest) offerExemplars(forwarded iter.Seq[ForwardedSpan]) {
 	})
 }
 
-// toCandidate returns the span in the form in which the exemplar table accepts it. The key, the duration and the end
-// come from the span with index f.Index in published[f.Batch].
+// toCandidate returns the span in the form in which the exemplar table accepts it. published are the batches of the
+// request: f.Batch is the index of the span's batch, and f.Index the index of the span in it.
 func (f ForwardedSpan) toCandidate(published []admit.BatchPart) exemplars.Span {
 	publisher := published[f.Batch].Publisher
 	cycle, counted := publisher.Counted(f.Index)

@@ -256,8 +256,8 @@ func (s *Server) serveBuffered(w http.ResponseWriter, req *BufferedRequest, exch
 	}
 	s.respond(w, req, response)
 	isOverLimit := errors.Is(readErr, bodies.ErrNoRoom)
-	canStream := s.setup.Stream != nil // the response has then streamed the rest of the body to the upstream
-	if isOverLimit && !canStream {
+	isRestHandled := s.setup.Stream != nil // response has streamed the rest of the body, or closed the connection
+	if isOverLimit && !isRestHandled {
 		discardBody(control, req.HTTP)
 	}
 }
@@ -386,7 +386,7 @@ func (s *Server) shutdownHTTP(ctx context.Context) error {
 	s.limiter.Drain() // otherwise Shutdown could close a connection on which a request has just arrived
 	shutdownDone := make(chan error, 1)
 	go func() { shutdownDone <- s.http.Shutdown(ctx) }()
-	closeIdleTimer := time.NewTimer(goAwayGrace) // before that, Shutdown tells HTTP/2 clients to close the connections
+	closeIdleTimer := time.NewTimer(goAwayGrace) // Shutdown first asks HTTP/2 clients to close the connections
 	defer closeIdleTimer.Stop()
 	for {
 		select {

@@ -234,12 +234,12 @@ var ErrLongResponse = errors.New("read response: the body is too long")
 func ReadResponse(response *http.Response, maxBytes int) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(response.Body, int64(maxBytes)+1))
 	if err != nil {
-		cause := cmp.Or(response.Request.Context().Err(), err) // whether the request was canceled
+		cause := cmp.Or(response.Request.Context().Err(), err) // a cancellation is the cause of err
 		return nil, fmt.Errorf("read response: %w", cause)
 	}
 	if len(body) > maxBytes {
-		maxDiscardedBytes := 16 * int64(maxBytes)
-		_, _ = io.CopyN(io.Discard, response.Body, maxDiscardedBytes) // for the trailers
+		maxDiscarded := 16 * int64(maxBytes) // the trailers are not worth reading more
+		_, _ = io.CopyN(io.Discard, response.Body, maxDiscarded)
 		return nil, ErrLongResponse
 	}
 	return body, nil

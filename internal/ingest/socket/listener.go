@@ -142,7 +142,8 @@ func (l *Listener) newest() *net.UnixListener { return l.sockets[len(l.sockets)-
 func (l *Listener) Addr() net.Addr { return &net.UnixAddr{Name: l.config.Path, Net: "unix"} }
 
 // RejectNew rejects new connections. Connections that are already pending can still be accepted. A socket from the
-// service manager stays open for the next daemon: RejectNew then only makes AcceptUnix return net.ErrClosed.
+// service manager is for the next daemon, too: RejectNew does not close it, but only makes AcceptUnix return
+// net.ErrClosed.
 func (l *Listener) RejectNew() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -221,7 +222,7 @@ func (l *Listener) restore() (isRestored bool, err error) {
 	if err := l.bind(); err != nil {
 		return false, err
 	}
-	shutdown(previous) // AcceptUnix returns its pending connections before those of the new socket
+	shutdown(previous) // AcceptUnix still returns its pending connections, before those of the new socket
 	return true, nil
 }
 

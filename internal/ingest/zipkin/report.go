@@ -121,19 +121,17 @@ func (r *report) countMessage(message []byte, worker *worker) receiver.Response 
 // message, or are not needed.
 func (r *report) publish(message []byte, worker *worker) receiver.Response {
 	outcome, dropReason := r.Publish(message, worker.counter.Batches, worker.forwardedSpans)
-	switch outcome {
-	case receiver.Published:
+	switch {
+	case outcome == receiver.Published:
 		r.Result = resultCounted
 		return nil
-	case receiver.PublishedBefore:
+	case outcome == receiver.PublishedBefore:
 		r.Result = resultCountedBefore
 		return nil
-	}
-	switch dropReason {
-	case admit.DropNotWanted:
+	case dropReason == admit.DropNotWanted:
 		r.Result = resultNotWanted
 		return nil
-	case admit.DropBatchTooLarge:
+	case dropReason == admit.DropBatchTooLarge:
 		return r.refuse(resultTooMany, http.StatusRequestEntityTooLarge, "the request has more spans than "+
 			"--ring-slots; configure smaller batches in the reporter, or raise it")
 	}

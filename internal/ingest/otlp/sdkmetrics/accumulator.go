@@ -100,13 +100,13 @@ func (a *Accumulator) replaceReport(series uint64, p *point) (newSpans float64) 
 		a.removeReports()
 	}
 	a.lastReports[series] = report{time: p.time, value: p.value}
-	mayRepeatRemoved := p.start < a.periodStart // a removed report of the series may have included the same spans
+	mayBeCounted := p.start < a.periodStart // with an earlier report of the series, which removeReports has removed
 	switch {
 	case !p.isCumulative:
 		return p.value
 	case hasPrevious:
 		return p.value - previous.value
-	case mayRepeatRemoved:
+	case mayBeCounted:
 		return 0
 	}
 	return p.value

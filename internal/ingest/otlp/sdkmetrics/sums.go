@@ -12,8 +12,8 @@ type Sums struct {
 }
 
 // count adds spans to one of the sums, depending on the metric name and the attributes of a data point. It ignores
-// spans that a processor has passed to an exporter, because the exporter reports them too. It also ignores the
-// spans of exporters other than OTLP.
+// spans that a processor reports without an error, because their exporter reports them too. It also ignores the spans
+// of exporters other than OTLP.
 func (s *Sums) count(p *point, spans uint64) {
 	switch string(p.name) {
 	case spanStarted:

@@ -63,7 +63,7 @@ func (p *Pool) Read(source io.Reader, contentLength int64, senderBytes *atomic.I
 	}
 	maxCapacity := maxLength + 1 // the last Read needs one free byte, even if it only returns io.EOF
 	err := p.fill(body, source, maxCapacity)
-	body.unread = body.Bytes // the reader that NewReader returns has read nothing yet
+	body.unread = body.Bytes // for NewReader
 	return body, err
 }
 

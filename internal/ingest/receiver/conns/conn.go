@@ -85,7 +85,7 @@ func (c *Conn) Write(p []byte) (int, error) {
 		_ = c.SetWriteDeadline(time.Now().Add(c.writeTimeout)) // if it fails, so does the write
 	}
 	n, err := c.Conn.Write(p)
-	c.isResponseBuffered.Store(false) // p was the content of the buffer; after an error, it is not written again
+	c.isResponseBuffered.Store(false) // p is all that net/http has buffered; after an error, it does not write p again
 	return n, err                     //nolint:wrapcheck // net/http's own
 }
 

@@ -235,8 +235,8 @@ func (l *Limiter) setDone(c *Conn) {
 func (l *Limiter) release(c *Conn) (canClose bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	isBusy := c.activity() == activityBusy && !c.hasFinished
-	if l.isDraining && isBusy {
+	isInFlight := c.activity() == activityBusy && !c.hasFinished // setDone does not reset isBusy
+	if l.isDraining && isInFlight {
 		return false
 	}
 	c.isClosed = true
