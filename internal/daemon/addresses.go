@@ -28,7 +28,7 @@ func (c *Config) listenAddresses() []address {
 		{flag: "prometheus-addr", network: "tcp", location: c.PrometheusAddr},
 	}
 	for _, kind := range receiverKinds {
-		receiver := kind.common(c)
+		receiver := kind.commonConfig(c)
 		all = append(all,
 			address{flag: kind.name + "-socket", network: "unix", location: receiver.Socket.Path},
 			address{flag: kind.name + "-addr", network: "tcp", location: receiver.Addr})

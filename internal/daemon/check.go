@@ -33,7 +33,7 @@ func (c Config) Check() error {
 func CheckDirectories(c *Config) (err error) {
 	sockets := []socket.Config{c.Ingest.Socket}
 	for _, kind := range receiverKinds {
-		sockets = append(sockets, kind.common(c).Socket)
+		sockets = append(sockets, kind.commonConfig(c).Socket)
 	}
 	for _, s := range sockets {
 		isEnabled := s.Path != ""
@@ -237,9 +237,9 @@ func (c *Config) scrapedMemory() []memory.Part {
 // keys as there are label sets, because each label set needs a key.
 func (c *Config) admitConfig() admit.Config {
 	config := c.Admit
-	config.MaxBatch = min(c.Admit.MaxBatch, c.Aggregate.RingSlots)
-	if c.Aggregate.RingSlots < wire.MinMaxBatch { // checkRings returns an error, which is enough
-		config.MaxBatch = c.Admit.MaxBatch
+	areRingsValid := c.Aggregate.RingSlots >= wire.MinMaxBatch // otherwise checkRings returns an error
+	if areRingsValid {
+		config.MaxBatch = min(c.Admit.MaxBatch, c.Aggregate.RingSlots)
 	}
 	config.MaxKeys = max(c.Admit.MaxKeys, c.Aggregate.MaxAggregates)
 	config.Connections = c.Ingest.MaxConnections
@@ -285,11 +285,12 @@ func (c *Config) canBeLower(flag string) bool {
 	limit := lowered.limits()[flag] // points to a field of lowered
 	for *limit > 1 {
 		*limit /= 2
-		isInvalid := lowered.componentErrorText() != c.componentErrorText()
-		if isInvalid {
+		hasNewErrors := lowered.componentErrorText() != c.componentErrorText()
+		if hasNewErrors {
 			return false
 		}
-		if lowered.Memory().Total < c.Memory().Total {
+		savesMemory := lowered.Memory().Total < c.Memory().Total
+		if savesMemory {
 			return true
 		}
 	}

@@ -135,7 +135,7 @@ func (c *Config) Descriptors() int {
 		total += connectionDescriptors(status.MaxConnections)
 	}
 	for _, kind := range receiverKinds {
-		common := kind.common(c)
+		common := kind.commonConfig(c)
 		if common.Enabled() {
 			upstreamConnections := kind.config(c).MaxUpstreamConnections()
 			total += receiverListeners + connectionDescriptors(common.MaxConnections) + upstreamConnections
@@ -149,7 +149,7 @@ func (c *Config) Descriptors() int {
 func (c *Config) connectionLimits() []string {
 	flags := []string{"max-connections"}
 	for _, kind := range receiverKinds {
-		if kind.common(c).Enabled() {
+		if kind.commonConfig(c).Enabled() {
 			flags = append(flags, kind.name+"-max-connections")
 		}
 	}

@@ -179,13 +179,13 @@ func (c *Config) lowerLimits(index int, isSetByOperator func(flag string) bool) 
 	if isLargest {
 		return // the largest preset keeps all defaults
 	}
+	valueIndex := index - 1 // presetLimits has no values for the largest preset
 	limits := c.limits()
 	for _, preset := range presetLimits {
 		if isSetByOperator(preset.flag) {
 			continue
 		}
-		presetValue := preset.values[index-1] // the first value is that of presets[1]
-		newValue := max(presetValue, c.minLimit(preset.flag))
+		newValue := max(preset.values[valueIndex], c.minLimit(preset.flag))
 		limit := limits[preset.flag]
 		*limit = min(*limit, newValue)
 	}

@@ -17,8 +17,8 @@ import (
 type receiverKind struct {
 	name     string // prefix of its flags
 	receives string // human-readable name of the received data
-	// common returns the part of the configuration that all receivers have.
-	common func(c *Config) *receiver.Config
+	// commonConfig returns the part of the configuration that all receivers have.
+	commonConfig func(c *Config) *receiver.Config
 	// config returns the complete configuration, with the fields that depend on other packages.
 	config func(c *Config) receiverConfig
 	// forward returns the URL of the upstream. It is nil if the agent is the upstream.
@@ -40,20 +40,20 @@ type receiverConfig interface {
 var receiverKinds = []receiverKind{
 	{
 		name: "apm", receives: "the agent's API", open: openDatadog, disabled: (*datadog.Server)(nil),
-		common: func(c *Config) *receiver.Config { return &c.APM.Config },
-		config: func(c *Config) receiverConfig { return datadogConfig(c) },
+		commonConfig: func(c *Config) *receiver.Config { return &c.APM.Config },
+		config:       func(c *Config) receiverConfig { return datadogConfig(c) },
 	},
 	{
 		name: "otlp", receives: "OTLP", open: openOTLP, disabled: (*otlp.Server)(nil),
-		common:  func(c *Config) *receiver.Config { return &c.OTLP.Config },
-		config:  func(c *Config) receiverConfig { return otlpConfig(c) },
-		forward: func(c *Config) *destination.URL { return &c.OTLP.Forward.URL },
+		commonConfig: func(c *Config) *receiver.Config { return &c.OTLP.Config },
+		config:       func(c *Config) receiverConfig { return otlpConfig(c) },
+		forward:      func(c *Config) *destination.URL { return &c.OTLP.Forward.URL },
 	},
 	{
 		name: "zipkin", receives: "Zipkin", open: openZipkin, disabled: (*zipkin.Server)(nil),
-		common:  func(c *Config) *receiver.Config { return &c.Zipkin.Config },
-		config:  func(c *Config) receiverConfig { return zipkinConfig(c) },
-		forward: func(c *Config) *destination.URL { return &c.Zipkin.Forward },
+		commonConfig: func(c *Config) *receiver.Config { return &c.Zipkin.Config },
+		config:       func(c *Config) receiverConfig { return zipkinConfig(c) },
+		forward:      func(c *Config) *destination.URL { return &c.Zipkin.Forward },
 	},
 }
 
@@ -61,7 +61,7 @@ var receiverKinds = []receiverKind{
 func (c *Config) Receivers() map[string]*receiver.Config {
 	all := map[string]*receiver.Config{}
 	for _, kind := range receiverKinds {
-		all[kind.name] = kind.common(c)
+		all[kind.name] = kind.commonConfig(c)
 	}
 	return all
 }
@@ -181,7 +181,7 @@ func (d *Daemon) openReceivers(config *Config) (joined error) {
 
 // source describes a receiver, which is not open yet, for the status and the metrics.
 func (kind *receiverKind) source(config *Config) status.ReceiverSource {
-	common := kind.common(config)
+	common := kind.commonConfig(config)
 	source := status.ReceiverSource{
 		Name: kind.name, Receives: kind.receives, IsEnabled: common.Enabled(),
 		MaxConnections: common.MaxConnections, Server: kind.disabled,
