@@ -43,7 +43,7 @@ type LabelOverflow struct {
 	// Wanted is the estimated number of distinct values that the label had. The standard error is 1.6 %. If several
 	// processes of the service have exceeded the budget, it is the largest number among the first four of them.
 	Wanted int `json:"wanted"`
-	// Collapsed contains the most frequent values that were replaced.
+	// Collapsed contains the most frequent values that were replaced, the most frequent first.
 	Collapsed []CollapsedValue `json:"collapsed"`
 }
 

@@ -124,14 +124,14 @@ func (s *Sources) Accounting() Accounting {
 // delivered and pending ones. The result is balanced if each received span is aggregated or
 // dropped, and if each destination accounts for all aggregated spans.
 func (s *snapshot) accounting() Accounting {
-	const firstDestination = 0 // Status has the accounting of all destinations
+	const firstDestination = 0 // Status.Destinations has the accounting of each destination
 	a := Accounting{
 		Received: s.admit.Received, Aggregated: s.aggregate.Aggregated(), Dropped: s.admit.Dropped,
 		DeliveryAccounting: s.deliveryAccounting(firstDestination),
 		PendingInTables:    s.aggregate.Pending, AdjustedCount: s.aggregate.AdjustedCount(),
 	}
-	counted := a.Aggregated + a.DroppedTotal()
-	a.InTransit = int64(a.Received) - int64(counted)
+	accounted := a.Aggregated + a.DroppedTotal()
+	a.InTransit = int64(a.Received) - int64(accounted)
 	a.Values = s.valueAccounting()
 	areSpansBalanced := a.InTransit == 0
 	areValuesBalanced := a.Values.Received == a.Values.Aggregated+a.Values.Dropped

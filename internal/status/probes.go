@@ -49,7 +49,7 @@ func (p *probes) livez(w http.ResponseWriter, _ *http.Request) {
 }
 
 // readyz answers readiness probes. The daemon is ready while clients can connect: from the end of the
-// startup to the beginning of the shutdown, while the files of its Unix sockets exist.
+// startup to the beginning of the shutdown, unless a file of its Unix sockets was removed.
 func (p *probes) readyz(w http.ResponseWriter, _ *http.Request) {
 	if reason := p.notReady(); reason != "" {
 		http.Error(w, reason, http.StatusServiceUnavailable)

@@ -40,7 +40,7 @@ type guardedListener struct {
 // Accept returns the next connection for the main server. While that server can't handle connections,
 // Accept passes them to the probe server, which answers only health checks.
 func (l *guardedListener) Accept() (net.Conn, error) {
-	l.firstAccept.Do(func() { // the toolkit has added authentication to the main server
+	l.firstAccept.Do(func() { // not earlier, because the toolkit adds authentication just before it calls Accept
 		l.exemptProbes()
 		l.startProbeServer()
 	})
@@ -83,7 +83,7 @@ func splitProbes(probes, others http.Handler) http.Handler {
 }
 
 // startProbeServer starts a second server, which handles connections while the web configuration file is
-// invalid. It does nothing without TLS, because the main server then answers probes without reading the file.
+// invalid. Without TLS it is not needed: the main server can answer probes even then.
 func (l *guardedListener) startProbeServer() {
 	hasTLS := l.server.TLSConfig != nil && l.server.TLSConfig.GetCertificate != nil
 	if !hasTLS {
@@ -95,8 +95,9 @@ func (l *guardedListener) startProbeServer() {
 	go l.probeServer.ServeTLS(listener, "", "")
 }
 
-// newProbeServer returns a server that answers probes (health checks) with the handler probes, and rejects all
-// other requests. It has the timeouts of the main server and its last valid certificate.
+// newProbeServer returns the server that handles connections while the web configuration file is invalid. It answers
+// probes (health checks) with the handler probes, and rejects all other requests. It has the timeouts and the last
+// valid certificate of the main server.
 func newProbeServer(main *http.Server, probes http.Handler) *http.Server {
 	reject := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "the file of --web-config-file is invalid; see the daemon's log",
@@ -129,8 +130,7 @@ type getCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 // the last certificate that was read if the file is invalid.
 func keepLastCertificate(read getCertificate) getCertificate {
 	var mu sync.Mutex
-	var anyClient *tls.ClientHelloInfo // the file has one certificate for all clients
-	last, _ := read(anyClient)
+	last, _ := read(nil) // the certificate is the same for all clients; nil if the file is invalid
 	return func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 		mu.Lock()
 		defer mu.Unlock()

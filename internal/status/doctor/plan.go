@@ -26,7 +26,7 @@ const (
 func proposedBudget(l *registry.LabelOverflow) (budget int, isAllowed bool) {
 	_, isTag := tagName(l.Label)
 	factor := headroomWithMasks
-	if isTag { // tags have no masks
+	if isTag { // new values do not share the budget of a tag with masks
 		factor = headroom
 	}
 	return proposedLimit(max(l.Wanted, l.Budget), factor)
@@ -179,18 +179,19 @@ func (p *Plan) raiseLabels(s *status.Status) (isHeld bool) {
 // keptLimits returns the budgets that --cardinality-limit of the daemon sets for labels that are not in
 // replaced.
 func keptLimits(s *status.Status, replaced map[string]int) (kept []string) {
-	current := strings.Trim(setting(s, "cardinality-limit"), "[]")
+	current := strings.Trim(setting(s, "cardinality-limit"), "[]") // the setting is "[label=budget,...]"
 	for limit := range strings.SplitSeq(current, ",") {
 		label, _, isLimit := strings.Cut(limit, "=")
-		if isLimit && replaced[label] == 0 {
+		_, isReplaced := replaced[label]
+		if isLimit && !isReplaced {
 			kept = append(kept, limit)
 		}
 	}
 	return kept
 }
 
-// raiseAggregates proposes larger limits for all label sets and their memory, if the label sets of the
-// interval need them.
+// raiseAggregates proposes a larger maximum of aggregates, and more memory for them, if the combinations of label
+// values in the interval need it.
 func (p *Plan) raiseAggregates(s *status.Status) {
 	aggregates, isAllowed := proposedLimit(s.Overflow.Keys, headroom)
 	isEnough := s.Aggregates.Max >= aggregates

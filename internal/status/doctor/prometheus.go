@@ -105,7 +105,7 @@ func (f *Findings) CheckArrival(s *status.Status, arrival Arrival) {
 // Prometheus can scrape the daemon, or get the metric over OTLP. If both are configured, the result is the larger
 // number of the two.
 func exportedToPrometheus(s *status.Status) (spans uint64) {
-	hasCallsMetric := setting(s, "otlp-dialect") == "spanmetrics" // the name that CallsQuery contains
+	hasCallsMetric := setting(s, "otlp-dialect") == "spanmetrics" // CallsQuery finds no metric of another dialect
 	for i := range s.Destinations {
 		d := &s.Destinations[i]
 		isScraped := d.Scraped != nil

@@ -192,8 +192,8 @@ func (f *Findings) checkCountingSenders(subject, name string, receiver *status.R
 	}
 }
 
-// checkMark adds a finding if only an HTTP header of a forwarded OTLP request says that its spans are already counted.
-// An upstream that ignores the header counts them again.
+// checkMark adds a finding if an HTTP header is the only mark of a forwarded OTLP request whose spans are already
+// counted. An upstream that ignores the header counts them again.
 func (f *Findings) checkMark(subject string, s *status.Status) {
 	receiver := s.Receivers["otlp"]
 	hasUpstream := receiver != nil && receiver.Forward != nil

@@ -61,7 +61,7 @@ func (t *statusText) summary() string {
 		return t.dim("No span was received yet.")
 	}
 	lost := spans.Lost()   // before they were aggregated
-	lost += t.mostUnsent() // aggregated, but not delivered
+	lost += t.mostUnsent() // aggregated, but not delivered to the destination that lacks the most spans
 	if lost > 0 {
 		return t.warn(fmt.Sprintf("%s of %s received spans are lost.", count(lost), count(spans.Received)) + seeDoctor)
 	}

@@ -83,8 +83,8 @@ func upstreamState(upstream *status.Forward) (text string, isGood bool) {
 	return "accepts requests", true
 }
 
-// upstreamProblem describes the problem of the first upstream, a server to which a receiver forwards
-// requests, that does not accept them. It returns "" if all upstreams accept requests.
+// upstreamProblem describes the problem of the first upstream that does not accept requests. It returns "" if
+// all upstreams accept them. An upstream is a server to which a receiver forwards requests.
 func (t *statusText) upstreamProblem() string {
 	for _, name := range t.receivers() {
 		receiver := t.current.Receivers[name]

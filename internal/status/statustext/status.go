@@ -265,7 +265,7 @@ func (t *statusText) writeOverflow() {
 func overflowCells(l *registry.LabelOverflow) []string {
 	mostReplaced := ""
 	if len(l.Collapsed) > 0 {
-		mostReplaced = l.Collapsed[0].Value
+		mostReplaced = l.Collapsed[0].Value // they are sorted by frequency
 	}
 	return []string{
 		clip(sanitize.Text(l.Service), shownLabel), clip(sanitize.Text(l.Label), shownLabel),
