@@ -61,7 +61,7 @@ func Run(root *cobra.Command, args []string) error {
 	root.SetArgs(args)
 	err := root.Execute()
 	if !isStarted {
-		return AsUsage(err)
+		return AsUsage(err) // nil if cobra has printed the help or the version instead
 	}
 	return err
 }
@@ -195,8 +195,8 @@ func WritePages(cmd *cobra.Command, dir string) error {
 // that it is reproducible. cobra/doc is not used, because it does not support groups of flags and has many
 // dependencies.
 func manualPage(cmd *cobra.Command, name string) string {
-	if all := cmd.Flags().Lookup(AllFlag); all != nil {
-		_ = all.Value.Set("true") // the flag is a boolean, so this can't fail
+	if showAll := cmd.Flags().Lookup(AllFlag); showAll != nil {
+		_ = showAll.Value.Set("true") // for UsageString; setting a boolean to true can't fail
 	}
 	cmd.InitDefaultHelpFlag()
 	title := strings.ToUpper(name)

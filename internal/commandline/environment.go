@@ -40,7 +40,7 @@ func flagOf(variable string) string {
 }
 
 // ApplyEnvironment sets flags of a command from environment variables, unless the command line has set them. used
-// maps the name of each flag that was set to its variable. mistakes joins an error for each invalid value and for
+// contains the variable of each flag that it set, by flag name. mistakes joins an error for each invalid value and for
 // each misspelled variable: one that begins with SPANSTATSD_ and belongs to no flag.
 func ApplyEnvironment(cmd *cobra.Command) (used map[string]string, mistakes error) {
 	used = map[string]string{}

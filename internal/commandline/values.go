@@ -1,7 +1,6 @@
 package commandline
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -51,21 +50,23 @@ var synonyms = map[string]string{"true": "on", "1": "on", "false": "off", "0": "
 // in target. It stores defaultWord immediately. For on and off, it also accepts true, 1, false and 0.
 func Choice[T ~string](target *T, defaultWord T, choices ...T) pflag.Value {
 	*target = defaultWord
-	words := make([]string, len(choices))
+	listed := make([]string, len(choices)) // in the help and in errors, without defaultWord
 	for i, word := range choices {
-		words[i] = string(word)
+		listed[i] = string(word)
 	}
 	set := func(text string) error {
 		word := strings.ToLower(text)
-		word = cmp.Or(synonyms[word], word)
-		isValid := slices.Contains(words, word) || word == string(defaultWord)
+		if replacement, isSynonym := synonyms[word]; isSynonym {
+			word = replacement
+		}
+		isValid := word == string(defaultWord) || slices.Contains(listed, word)
 		if !isValid {
-			return fmt.Errorf("%q is not one of %s", text, strings.Join(words, ", "))
+			return fmt.Errorf("%q is not one of %s", text, strings.Join(listed, ", "))
 		}
 		*target = T(word)
 		return nil
 	}
-	return value{set: set, text: func() string { return string(*target) }, kind: strings.Join(words, "|")}
+	return value{set: set, text: func() string { return string(*target) }, kind: strings.Join(listed, "|")}
 }
 
 // Parsed returns a flag value that accepts the texts that parse accepts, and stores the results of parse in

@@ -122,11 +122,11 @@ func (q *Queue) run() {
 }
 
 // takeLines waits until lines are queued, and returns all of them. Further lines are appended to buffer. takeLines
-// returns no lines if the queue is closed and empty. The caller must have written the lines of the previous call.
+// returns no lines if the queue is closed and empty. The caller writes the lines before it calls takeLines again.
 func (q *Queue) takeLines(buffer []byte) []byte {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.isWriting = false
+	q.isWriting = false // the lines of the previous call are written
 	for len(q.queued) == 0 && !q.closed {
 		q.changed.Wait()
 	}

@@ -27,7 +27,7 @@ func CostlyBodies(length int) map[string][]byte {
 	longSpan := spanField(Span{Name: strings.Repeat("x", 600), Trace: 1, State: "ot=rv:ffffffffffffff"}.Encode())
 	emptyAttribute := spanAttributeField(Attribute{"db.name", ""})
 	longService := resourceField(Attribute{"service.name", strings.Repeat("s", length/4)})
-	// The limit on spans grows with the length of the body, which is at least that of the service.
+	// The decoder accepts more spans in longer bodies: at least this many in a body that contains longService.
 	manySpans := scopeSpansField(bytes.Repeat(emptySpan, spantable.MaxSpans(length/4)))
 	return map[string][]byte{
 		"spans":     requestWith(repeat(emptySpan)),
