@@ -127,7 +127,7 @@ func (c *Config) Check() error {
 // requests are fixed, and the daemon's way of counting them is part of the measurement.
 func (c *Config) checkTraces() error {
 	if !slices.Contains(Recorded, c.Format) {
-		return fmt.Errorf("parse --format: %q is none of %s", c.Format, strings.Join(Recorded, ", "))
+		return fmt.Errorf("parse --format: %q is not one of %s", c.Format, strings.Join(Recorded, ", "))
 	}
 	d := DefaultConfig()
 	if c.Tracer != d.Tracer || c.Keys != d.Keys || c.Batch != d.Batch || c.Origins != d.Origins ||

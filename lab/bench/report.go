@@ -24,7 +24,7 @@ type Report struct {
 	Flushes           uint64     `json:"flushes"`
 	FlushMean         float64    `json:"flush_mean_seconds"`
 	FlushAnswer       float64    `json:"flush_answer_seconds"`
-	Accounting        Accounting `json:"books"`
+	Accounting        Accounting `json:"accounting"`
 	AgentHits         *uint64    `json:"agent_hits"`
 	HitsEqualAccepted *bool      `json:"hits_equal_accepted"`
 
@@ -55,7 +55,7 @@ type Accounting struct {
 	Dropped    uint64 `json:"dropped"`
 	Flushed    uint64 `json:"flushed"`
 	Unsent     uint64 `json:"unsent"`
-	Pending    uint64 `json:"held"`
+	Pending    uint64 `json:"pending"`
 	Balanced   bool   `json:"balanced"`
 }
 

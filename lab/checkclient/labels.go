@@ -39,11 +39,11 @@ func (s *session) readKey(dst *entry, raw []byte) error {
 	if k.HTTPStatus != 0 {
 		dst.add("http_status", k.HTTPStatus)
 		if k.HTTPStatus < 100 || k.HTTPStatus > 599 {
-			s.note(dst, noteAdvice, "http_status %d is none of HTTP: 100 to 599, or nil", k.HTTPStatus)
+			s.note(dst, noteAdvice, "http_status %d is not one of HTTP: 100 to 599, or nil", k.HTTPStatus)
 		}
 	}
 	if k.Kind != "" && !slices.Contains(kinds, k.Kind) {
-		s.note(dst, noteAdvice, "span_kind %q is none of %s", head(k.Kind), strings.Join(kinds, ", "))
+		s.note(dst, noteAdvice, "span_kind %q is not one of %s", head(k.Kind), strings.Join(kinds, ", "))
 	}
 	if k.Synthetics {
 		dst.add("synthetics", true)

@@ -200,10 +200,10 @@ var wrongClients = []struct {
 	},
 	{name: "a kind in capitals", well: true, frames: [][]byte{hello(), batch(keyWith(func(k *span.Key) {
 		k.Kind = "Client"
-	}))}, want: []string{`advice: span_kind "Client" is none of client, consumer, internal, producer, server`}},
+	}))}, want: []string{`advice: span_kind "Client" is not one of client, consumer, internal, producer, server`}},
 	{name: "a status of no HTTP", well: true, frames: [][]byte{hello(), batch(keyWith(func(k *span.Key) {
 		k.HTTPStatus = 99999
-	}))}, want: []string{"advice: http_status 99999 is none of HTTP"}},
+	}))}, want: []string{"advice: http_status 99999 is not one of HTTP"}},
 	{
 		name: "a peer tag that nobody asked for", well: true,
 		frames: [][]byte{hello(), batch(keyWith(func(k *span.Key) {

@@ -141,7 +141,7 @@ func (d *demo) show() {
 
 // write writes the report on the payloads since the last report.
 func (d *demo) write(arrived report) {
-	shown, books, at := arrived.table(), d.daemon.Accounting(), time.Now()
+	shown, accounting, at := arrived.table(), d.daemon.Accounting(), time.Now()
 	if len(shown.lines) == 0 {
 		return
 	}
@@ -151,11 +151,11 @@ func (d *demo) write(arrived report) {
 			Flush      int               `json:"flush"`
 			At         time.Time         `json:"at"`
 			Rows       any               `json:"rows"`
-			Accounting status.Accounting `json:"books"`
-		}{d.flushes, at, shown.rows, books})
+			Accounting status.Accounting `json:"accounting"`
+		}{d.flushes, at, shown.rows, accounting})
 		return
 	}
-	writeTable(d.config.Out, d.flushes, at, shown, books)
+	writeTable(d.config.Out, d.flushes, at, shown, accounting)
 }
 
 func (d *demo) encode(v any) {
@@ -174,13 +174,13 @@ func (d *demo) finish(showing *sync.WaitGroup) error {
 	defer cancel()
 	failed := d.shop.close(ctx)
 	d.destination.settle(d.shop.sent)
-	books := d.daemon.Stop()
+	accounting := d.daemon.Stop()
 	close(d.stopped)
 	showing.Wait()
 	if failed != nil {
 		d.faults = append(d.faults, failed.Error())
 	}
-	outcome := d.outcome(books)
+	outcome := d.outcome(accounting)
 	if d.config.JSON {
 		d.encode(outcome)
 	} else {
@@ -196,10 +196,10 @@ func (d *demo) finish(showing *sync.WaitGroup) error {
 	return nil
 }
 
-func (d *demo) outcome(books status.Accounting) Outcome {
+func (d *demo) outcome(accounting status.Accounting) Outcome {
 	counted, problems := d.destination.counted(d.shop.sent)
 	o := Outcome{
-		Accounting: books, Tracers: d.shop.sent, Destination: d.config.Destination, Agent: counted,
+		Accounting: accounting, Tracers: d.shop.sent, Destination: d.config.Destination, Agent: counted,
 		Faults: append(d.faults, problems...),
 	}
 	o.Equal = o.Tracers == o.Agent && o.Flushed == o.Tracers.Spans

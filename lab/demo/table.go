@@ -10,7 +10,7 @@ import (
 )
 
 // writeTable writes a report and the daemon's accounting in human-readable form.
-func writeTable(w io.Writer, flush int, at time.Time, t table, books status.Accounting) {
+func writeTable(w io.Writer, flush int, at time.Time, t table, accounting status.Accounting) {
 	fmt.Fprintf(w, "\nflush %d at %s\n\n", flush, at.Format("15:04:05"))
 	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(columns, t.header)
@@ -20,7 +20,7 @@ func writeTable(w io.Writer, flush int, at time.Time, t table, books status.Acco
 	columns.Flush()
 	fmt.Fprintf(w, "\naccounting: received %d = aggregated %d + dropped %d;  aggregated = flushed %d + unsent "+
 		"%d + pending %d\n",
-		books.Received, books.Aggregated, books.DroppedTotal(), books.Flushed, books.Unsent, books.Pending)
+		accounting.Received, accounting.Aggregated, accounting.DroppedTotal(), accounting.Flushed, accounting.Unsent, accounting.Pending)
 }
 
 // readable formats a duration with three significant digits.

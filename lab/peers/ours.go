@@ -56,16 +56,16 @@ func runBench(program, name, keys string, least time.Duration, flags ...string) 
 		return sample{}, fmt.Errorf("run daemon: %w: %s", err, out)
 	}
 	var report struct {
-		CPU    float64 `json:"daemon_cpu_ns_per_span"`
-		Allocs float64 `json:"daemon_allocs_per_span"`
-		Books  struct {
+		CPU        float64 `json:"daemon_cpu_ns_per_span"`
+		Allocs     float64 `json:"daemon_allocs_per_span"`
+		Accounting struct {
 			Dropped uint64 `json:"dropped"`
-		} `json:"books"`
+		} `json:"accounting"`
 	}
 	if err := json.Unmarshal(out, &report); err != nil {
 		return sample{}, fmt.Errorf("read report: %w", err)
 	}
-	if report.CPU == 0 || report.Books.Dropped > 0 {
+	if report.CPU == 0 || report.Accounting.Dropped > 0 {
 		return sample{}, fmt.Errorf("read report: %s", out)
 	}
 	return sample{report.CPU, report.Allocs}, nil

@@ -93,7 +93,7 @@ func New(name string, seed uint64) (*Generator, error) {
 		}
 		return &Generator{keys, newSpread(rnd, ordinary)}, nil
 	}
-	return nil, fmt.Errorf("choose workload: %q is none of %s, nor %s and one of %s",
+	return nil, fmt.Errorf("choose workload: %q is not one of %s, nor %s and one of %s",
 		name, strings.Join(Names(), ", "), floodPrefix, strings.Join(Shapes(), ", "))
 }
 

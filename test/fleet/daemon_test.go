@@ -144,20 +144,20 @@ func (d *daemon) counted(name, destination, reason string) (sum uint64) {
 	return sum
 }
 
-// books is the daemon's accounting of all spans.
-type books struct {
+// accounting is the daemon's accounting of all spans.
+type accounting struct {
 	Received, Aggregated, Flushed, Unsent, Pending uint64
 	Balanced                                       bool
 }
 
-func (d *daemon) books() books {
+func (d *daemon) accounting() accounting {
 	d.t.Helper()
 	response, err := http.Get("http://" + d.http + "/status")
 	if err != nil {
 		d.t.Fatal(err)
 	}
 	defer response.Body.Close()
-	var status struct{ Accounting books }
+	var status struct{ Accounting accounting }
 	if err := json.NewDecoder(response.Body).Decode(&status); err != nil {
 		d.t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func (d *daemon) books() books {
 // mustBalance checks that the given number of spans was received and that all of them were delivered.
 func (d *daemon) mustBalance(spans uint64) {
 	d.t.Helper()
-	if b := d.books(); !b.Balanced || b.Received != spans || b.Flushed != spans || b.Unsent != 0 {
-		d.t.Errorf("%s: the books of %d spans: %+v", d.host, spans, b)
+	if b := d.accounting(); !b.Balanced || b.Received != spans || b.Flushed != spans || b.Unsent != 0 {
+		d.t.Errorf("%s: the accounting of %d spans: %+v", d.host, spans, b)
 	}
 }

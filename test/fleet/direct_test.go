@@ -66,7 +66,7 @@ func direct(t *testing.T, p *prometheus, before func(round int), args ...string)
 		}
 		d.hands(t)
 		eventually.True(t, "the daemon has delivered every span",
-			func() bool { return d.books().Flushed == rounds*spansOfRound })
+			func() bool { return d.accounting().Flushed == rounds*spansOfRound })
 		d.mustBalance(rounds * spansOfRound)
 		d.stop()
 	}

@@ -65,7 +65,7 @@ func TestFleet(t *testing.T) {
 	for _, d := range daemons {
 		d.hands(t)
 		eventually.True(t, d.host+" has delivered all",
-			func() bool { return d.books().Flushed == d.published })
+			func() bool { return d.accounting().Flushed == d.published })
 		d.mustBalance(d.published)
 		d.stop()
 	}

@@ -110,7 +110,7 @@ func (p *prometheus) scrapes(t *testing.T, d *daemon, n names, native bool, r *r
 	}
 	d.hands(t)
 	eventually.True(t, "the daemon has counted every span into its totals",
-		func() bool { return d.books().Flushed == uint64(spans) })
+		func() bool { return d.accounting().Flushed == uint64(spans) })
 	d.mustBalance(uint64(spans))
 	p.mustReach("sum("+n.calls+")", float64(spans))
 	p.mustCount(n, exact)

@@ -37,7 +37,7 @@ func TestExtension_CountsEverySpan(t *testing.T) {
 			t.Errorf("%d spans are counted that the application made itself, want %d", got, spun)
 		}
 		if b := status.Accounting; b.DroppedTotal() != 0 || sum(status.ClientLost) != 0 {
-			t.Errorf("books %+v, lost %v", b, status.ClientLost)
+			t.Errorf("accounting %+v, lost %v", b, status.ClientLost)
 		}
 		behind.holdsTheShare(t, ours.hits(isRequest))
 		if behind.unmarked != 0 {

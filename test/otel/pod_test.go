@@ -16,12 +16,12 @@ import (
 
 // pod is an application with its SDK and its own daemon.
 type pod struct {
-	service string
-	url     string // application URL
-	daemon  *daemon
-	books   status.Accounting // accounting of the stopped daemon
-	sdks    *sdkmetrics.Sums
-	stop    func(*testing.T) (wrote string)
+	service    string
+	url        string // application URL
+	daemon     *daemon
+	accounting status.Accounting // accounting of the stopped daemon
+	sdks       *sdkmetrics.Sums
+	stop       func(*testing.T) (wrote string)
 }
 
 // start starts an application. The SDK is configured with the daemon's address and the protocol, and
@@ -62,7 +62,7 @@ func (l language) start(t *testing.T, d *daemon, service, protocol string, more 
 			t.Errorf("the application ended with %v: %s", err, rest)
 		}
 		status := d.status(t)
-		p.books, p.sdks = status.Accounting, status.SDKs
+		p.accounting, p.sdks = status.Accounting, status.SDKs
 		d.stop()
 		return rest
 	}

@@ -317,8 +317,8 @@ func (p *pod) compareWeights(t *testing.T, came map[one]said) (counted float64) 
 	for _, g := range p.daemon.groups {
 		counted += float64(g.Hits)
 	}
-	if int(p.books.Received) != spans || p.books.DroppedTotal() != 0 || spans == 0 {
-		t.Errorf("%s: %d spans came, want %d; books %+v", p.service, p.books.Received, spans, p.books)
+	if int(p.accounting.Received) != spans || p.accounting.DroppedTotal() != 0 || spans == 0 {
+		t.Errorf("%s: %d spans came, want %d; accounting %+v", p.service, p.accounting.Received, spans, p.accounting)
 	}
 	if math.Abs(counted-want) > float64(len(p.daemon.groups)) {
 		t.Errorf("%s: the agent has %v in %d groups, want %v", p.service, counted, len(p.daemon.groups), want)

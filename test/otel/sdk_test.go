@@ -194,7 +194,7 @@ func TestSDK_EverySpanIsCounted(t *testing.T) {
 			}
 			s := d.status(t)
 			if s.Accounting.Received != 2*traces || s.Accounting.DroppedTotal() != 0 {
-				t.Errorf("books %+v, requests %v", s.Accounting, s.Receivers["otlp"].Requests)
+				t.Errorf("accounting %+v, requests %v", s.Accounting, s.Receivers["otlp"].Requests)
 			}
 			d.stop()
 			got := map[string]int{}
@@ -282,7 +282,7 @@ func TestSampling_ForwardsShare(t *testing.T) {
 		}
 	}
 	if s := d.status(t); s.Accounting.Received != 2*traces {
-		t.Errorf("books %+v", s.Accounting)
+		t.Errorf("accounting %+v", s.Accounting)
 	}
 	d.stop()
 	behind.mu.Lock()
@@ -337,6 +337,6 @@ func TestSDK_Retries(t *testing.T) {
 	s := d.status(t)
 	if s.Accounting.Received != 200 || s.Accounting.DroppedTotal() != 0 || s.Receivers["otlp"].Requests["duplicate"] != 2 ||
 		s.Receivers["otlp"].Forwarded["retryable"] != 2 {
-		t.Errorf("books %+v, %+v", s.Accounting, s.Receivers["otlp"])
+		t.Errorf("accounting %+v, %+v", s.Accounting, s.Receivers["otlp"])
 	}
 }

@@ -40,7 +40,7 @@ func TestSDK_SelfMetrics(t *testing.T) {
 	said := *s.SDKs
 	if said.Started != 2*traces || said.Dropped == 0 || said.Failed != 0 ||
 		said.Sampled != said.Exported+said.Dropped || said.Exported != s.Accounting.Received {
-		t.Errorf("SDKs say %+v; books %+v", said, s.Accounting)
+		t.Errorf("SDKs say %+v; accounting %+v", said, s.Accounting)
 	}
 	if off := int64(said.Sampled) - traces; off < -5*100 || off > 5*100 { // seven standard deviations
 		t.Errorf("%d of %d spans are sampled", said.Sampled, 2*traces)

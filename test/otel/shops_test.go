@@ -64,9 +64,9 @@ func (p *pod) compareCount(t *testing.T, wrote []string, made map[string]int) {
 	for _, g := range p.daemon.groups {
 		hits += int(g.Hits)
 	}
-	b := p.books
+	b := p.accounting
 	if len(wrote) < requests || int(b.Received) != len(wrote) || hits != len(wrote) || b.DroppedTotal() != 0 {
-		t.Errorf("%s: the SDK made %d spans, the agent has %d; books %+v", p.service, len(wrote), hits, b)
+		t.Errorf("%s: the SDK made %d spans, the agent has %d; accounting %+v", p.service, len(wrote), hits, b)
 	}
 	t.Logf("%s: %d spans made and counted", p.service, len(wrote))
 }

@@ -177,7 +177,7 @@ them carry. Prints a table.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, name := range only {
 				if !slices.Contains(bench.ScaleNames(), name) {
-					return commandline.Mistake("parse --only: %q is none of %s", name,
+					return commandline.Mistake("parse --only: %q is not one of %s", name,
 						strings.Join(bench.ScaleNames(), ", "))
 				}
 			}

@@ -18,12 +18,13 @@ func newDemoCommand() *cobra.Command {
 	level := slog.LevelWarn
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Watch the spans of a small web shop go all the way",
+		Short: "Show how the spans of a small web shop are counted",
 		Long: `Start a stand-in agent or Collector, the daemon and the tracers of a small web shop, and
-show what arrives: at each flush a table by service and resource, and the books
-under it. Nothing else is needed. With --destination prometheus the daemon is scraped, by a
-Prometheus where one is in PATH, and the table has rates and percentiles by route.
-Exits 0 only if the books balance and exactly what the tracers sent was counted there.`,
+print what it receives: after each flush a table by service and resource, and the daemon's
+accounting. Nothing else is needed. With --destination prometheus, the daemon is scraped, by
+Prometheus if it is in PATH, and the table has rates and percentiles by route.
+Exits with 0 only if the accounting balances and the destination counted exactly the spans
+that the tracers sent.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if config.Rate < 1 || config.Rate > maxDemoRate {
@@ -34,7 +35,7 @@ Exits 0 only if the books balance and exactly what the tracers sent was counted 
 				return commandline.Mistake("parse --for: %s is negative", config.For)
 			}
 			if !slices.Contains(demo.Destinations, config.Destination) {
-				return commandline.Mistake("parse --destination: %q is none of %s", config.Destination,
+				return commandline.Mistake("parse --destination: %q is not one of %s", config.Destination,
 					strings.Join(demo.Destinations, ", "))
 			}
 			config.Log = slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
@@ -50,7 +51,7 @@ Exits 0 only if the books balance and exactly what the tracers sent was counted 
 			"which scrapes them")
 	f.DurationVar(&config.For, "for", 0, "how long, such as 15s (default: until it is interrupted)")
 	f.IntVar(&config.Rate, "rate", 2000, "spans a second, about")
-	f.BoolVar(&config.JSON, "json", false, "one JSON object a flush, then one with the books")
+	f.BoolVar(&config.JSON, "json", false, "print one JSON object per flush, then one with the final accounting")
 	f.TextVar(&level, "log-level", level, "least important line of the daemon to log: debug, info, warn, "+
 		"error")
 	return cmd

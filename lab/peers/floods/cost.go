@@ -79,17 +79,17 @@ func measureDaemon(o *options, shape string) (cost, error) {
 		return cost{}, fmt.Errorf("run daemon: %w: %s", err, out)
 	}
 	var report struct {
-		CPU    float64 `json:"daemon_cpu_ns_per_span"`
-		Allocs float64 `json:"daemon_allocs_per_span"`
-		Peak   float64 `json:"daemon_peak_rss_bytes"`
-		Books  struct {
+		CPU        float64 `json:"daemon_cpu_ns_per_span"`
+		Allocs     float64 `json:"daemon_allocs_per_span"`
+		Peak       float64 `json:"daemon_peak_rss_bytes"`
+		Accounting struct {
 			Dropped uint64 `json:"dropped"`
-		} `json:"books"`
+		} `json:"accounting"`
 	}
 	if err := json.Unmarshal(out, &report); err != nil {
 		return cost{}, fmt.Errorf("read report: %w", err)
 	}
-	if report.CPU == 0 || report.Books.Dropped > 0 {
+	if report.CPU == 0 || report.Accounting.Dropped > 0 {
 		return cost{}, fmt.Errorf("read report: %s", out)
 	}
 	return cost{ours: report.CPU, allocs: report.Allocs, peak: report.Peak}, nil

@@ -73,17 +73,17 @@ func compareLabels(t *testing.T, s setting, sameBins bool, run func(*pair, setti
 func (p *pair) end(t *testing.T) status.Accounting {
 	t.Helper()
 	p.fork.wait()
-	books, counters := p.daemon.stop(t)
+	accounting, counters := p.daemon.stop(t)
 	p.through.Stop()
 	p.direct.Stop()
 	t.Logf("the tracer's requests: %s; the daemon's: %v", p.fork, counters)
-	return books
+	return accounting
 }
 
 // groupsOfTracer stops everything and returns the tracer's groups, which must equal the daemon's.
 func (p *pair) groupsOfTracer(t *testing.T, sameBins bool) (groups map[string]group) {
 	t.Helper()
-	books := p.end(t)
+	accounting := p.end(t)
 	ours, spans := groupsOf(t, &p.through.Received)
 	theirs, counted := groupsOf(t, &p.direct.Received)
 	if _, left := groupsOf(t, &p.through.Computed); left != 0 {
@@ -101,8 +101,8 @@ func (p *pair) groupsOfTracer(t *testing.T, sameBins bool) (groups map[string]gr
 		t.Errorf("%v spans counted by the daemon, %v by the tracer\n%s", spans, counted,
 			difference(ours, theirs))
 	}
-	if !books.Balanced || float64(books.Flushed) != spans {
-		t.Errorf("the books: %+v", books)
+	if !accounting.Balanced || float64(accounting.Flushed) != spans {
+		t.Errorf("the accounting: %+v", accounting)
 	}
 	t.Logf("%v spans in %d groups", spans, len(ours))
 	return theirs

@@ -78,7 +78,7 @@ type outcome struct {
 func (p *pair) compare(t *testing.T, s setting) outcome {
 	t.Helper()
 	p.fork.wait()
-	books, counters := p.daemon.stop(t)
+	accounting, counters := p.daemon.stop(t)
 	p.through.Stop()
 	p.direct.Stop()
 	t.Logf("the tracer's requests: %s; the daemon's: %v", p.fork, counters)
@@ -104,12 +104,12 @@ func (p *pair) compare(t *testing.T, s setting) outcome {
 	if spans != counted || !maps.EqualFunc(ours, theirs, group.equals) {
 		t.Errorf("%v spans through the daemon, %v without it\n%s", spans, counted, difference(ours, theirs))
 	}
-	if !books.Balanced || books.Flushed != books.Aggregated ||
-		!s.computes && float64(books.Flushed) != spans-left {
-		t.Errorf("the books: %+v", books)
+	if !accounting.Balanced || accounting.Flushed != accounting.Aggregated ||
+		!s.computes && float64(accounting.Flushed) != spans-left {
+		t.Errorf("the accounting: %+v", accounting)
 	}
 	t.Logf("%d spans in traces; %v in the statistics' %d groups, %v of them left to the agent, %d through "+
-		"the books", got, spans, len(ours), left, books.Flushed)
+		"the accounting", got, spans, len(ours), left, accounting.Flushed)
 	return outcome{spans, byTracer, left, got}
 }
 
