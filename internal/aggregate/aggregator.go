@@ -93,9 +93,8 @@ func (a *Aggregator) newDrainer(index int) (*drainer, error) {
 		return nil, fmt.Errorf("make ring: %w", err)
 	}
 	d := &drainer{ring: slots, handled: make(chan struct{}, 1), done: make(chan struct{})}
-	for i, cycle := range a.cycles.alternating {
-		d.tables[i] = cycle.tables[index]
-	}
+	even, odd := a.cycles.byNumber(0), a.cycles.byNumber(1) // the memory of cycles with even and odd numbers
+	d.tables = [2]*Table{even.tables[index], odd.tables[index]}
 	return d, nil
 }
 
@@ -144,8 +143,8 @@ func (a *Aggregator) RequestFlush(ctx context.Context) (Deliveries, error) {
 	}
 }
 
-// MostCollapsed returns the label whose values were replaced in the most keys since the last call, because it has too
-// many, and the number of these keys. keys is 0 if no value was replaced.
+// MostCollapsed returns the label with too many values that was replaced in the most keys since the last call, and the
+// number of these keys. keys is 0 if no label was replaced.
 func (a *Aggregator) MostCollapsed() (label string, keys uint64) { return a.intervals.MostCollapsed() }
 
 // Masked returns, by the name of a label, the number of keys in which placeholders have replaced identifiers in the label.

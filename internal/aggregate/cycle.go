@@ -97,8 +97,8 @@ func (c *Cycle) clearObjectives() {
 	clear(c.objectives.counts)
 }
 
-// begin reuses c for a new cycle, a set of spans that are exported together. The caller must first
-// receive the value that c.released contains when exporters no longer read the previous cycle.
+// begin reuses c for a new cycle, a set of spans that are exported together. The caller must first receive
+// from c.released, to wait until exporters no longer read the previous cycle in this memory.
 func (c *Cycle) begin(number uint64, now time.Time, intervals *registry.Intervals) {
 	c.number = number
 	c.started = now
@@ -219,16 +219,16 @@ func (g *Guard) Cycle() *Cycle { return g.cycles.byNumber(g.entered.Load()) }
 // Exit since.
 func (g *Guard) isInside(number uint64) bool { return g.entered.Load() == number }
 
-// awaitExits waits until no publisher can publish in the cycle with the given number. The caller must first make another
-// cycle current, so that no guard enters the given cycle again.
+// awaitExits waits until no publisher is inside the cycle with the given number. The caller must first make another
+// cycle current, so that no publisher enters the given cycle again. Each publisher has a guard.
 func (c *cycles) awaitExits(number uint64) {
 	c.waiting.Store(true) // from now on, Exit sends to c.exited
 	defer c.waiting.Store(false)
-	c.mu.Lock() // Exit does not need the lock
+	c.mu.Lock() // for c.guards; Exit does not lock c.mu, so it is not blocked
 	defer c.mu.Unlock()
 	for guard := range c.guards {
 		for guard.isInside(number) {
-			<-c.exited // wakes up after any Exit, not only that of this guard
+			<-c.exited // any guard can have sent this, so check the guard again
 		}
 	}
 }
@@ -250,8 +250,8 @@ func bucketStart(t time.Time, width int64) int64 {
 	return nanoseconds - nanoseconds%width
 }
 
-// oldestBucket returns the start of the oldest time bucket in which a cycle, one export interval that
-// began at started, counts spans. width is the width of a bucket.
+// oldestBucket returns the start of the oldest time bucket in which a cycle counts spans. This is the bucket
+// before the one that contains started, the start of the cycle. width is the width of a bucket.
 func oldestBucket(started time.Time, width int64) int64 { return bucketStart(started, width) - width }
 
 // Window determines in which bucket of a cycle's window a span is counted. Publishers create one per
@@ -264,8 +264,9 @@ type Window struct {
 	now       int64 // nanoseconds since the Unix epoch; 0 until the clock is read
 }
 
-// NewWindow returns the time buckets in which the cycle (one export interval) with the given number counts spans. The
-// cycle began at the time started. width is the width of a bucket.
+// NewWindow returns the time buckets in which the cycle (one export interval) with the given number counts spans: the
+// main bucket, which contains the start of the cycle, the previous one and the next one. width is the width of a
+// bucket.
 func NewWindow(number uint64, started time.Time, width time.Duration) Window {
 	mainStart := bucketStart(started, int64(width))
 	cycleIndex := uint8(number % 2) // identifies the cycle, because at most two are in use
@@ -294,8 +295,8 @@ func (w *Window) placeOutsideMain(end int64) Place {
 	return w.placeAfter(end)
 }
 
-// placeBefore returns the time bucket for a span that ended before the main bucket, in which the cycle began. This is
-// always the previous bucket. If the span ended even before that bucket, the place is marked as late.
+// placeBefore returns the place of a span that ended before the main bucket, the one that contains the start of the
+// cycle. The span is counted in the previous bucket. If it ended even before that bucket, the place is marked as late.
 func (w *Window) placeBefore(end int64) Place {
 	place := w.mainPlace
 	place.bucket = previousBucket

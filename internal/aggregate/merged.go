@@ -131,40 +131,40 @@ func (m *Merged) reset() {
 //
 //   - A bucket aligned to the daemon's own (ten seconds of the wall clock) is accepted for a minute. Its
 //     tracer sends it when it is 20 s old, so the agent would put it into the oldest slot in any case.
-//   - A bucket that starts at any other time is accepted until it is mergedMaxAge old, because it reaches
+//   - A bucket that starts at any other time is accepted until it is unalignedMaxAge old, because it reaches
 //     the agent one flush interval later. dd-trace-java starts such buckets when it sends them. They are
 //     moved to the start of their slot, where the agent would also merge them with other processes'.
 const (
-	agentSlot    = int64(2 * time.Second)
-	mergedMaxAge = int64(5 * time.Second)
+	agentSlot       = int64(2 * time.Second)
+	unalignedMaxAge = int64(5 * time.Second)
 	// mergedBackBuckets is the number of accepted buckets before a cycle's own.
 	mergedBackBuckets = 6
 )
 
 // mergedBuckets decides which buckets of tracers a cycle accepts.
 type mergedBuckets struct {
-	width  int64 // width of a bucket
-	oldest int64 // start of the oldest aligned bucket that is accepted
+	width         int64 // width of a bucket
+	oldestAligned int64 // start of the oldest aligned bucket that is accepted
 }
 
 // begin sets the buckets for a cycle that begins now.
 func (m *mergedBuckets) begin(now time.Time) {
-	m.oldest = bucketStart(now, m.width) - mergedBackBuckets*m.width
+	m.oldestAligned = bucketStart(now, m.width) - mergedBackBuckets*m.width
 }
 
-// acceptsStart reports whether spans of a time bucket that begins at start can still be counted. It returns
-// false if the bucket begins after now, or is too old. start and now are in nanoseconds since the Unix
-// epoch. The comment on agentSlot gives the reasons for both age limits.
+// acceptsStart reports whether spans of a time bucket that begins at start can still be counted. It returns false if
+// the bucket begins after now, or is too old. A bucket that is aligned with those of the daemon can be older than
+// another one; the comment on agentSlot gives the reasons. start and now are in nanoseconds since the Unix epoch.
 func (m *mergedBuckets) acceptsStart(start, now int64) bool {
 	isInFuture := start > now
 	if isInFuture {
 		return false
 	}
-	if m.isAligned(start) { // up to a minute old
-		return start >= m.oldest
+	if m.isAligned(start) {
+		return start >= m.oldestAligned
 	}
 	age := now - start
-	return age <= mergedMaxAge
+	return age <= unalignedMaxAge
 }
 
 // rounded returns the start of the time bucket in which a bucket of a tracer is counted. This is start
@@ -232,17 +232,19 @@ func (w GroupWriter) Reserve(groups []Group, width uint64, now time.Time) error 
 	return nil
 }
 
-// mappingsWith returns the mappings of the cycle, followed by those of the groups that it does not have yet. It returns
-// one mapping more than the limit if there are too many.
+// mappingsWith returns the mappings of the cycle, followed by those of the groups that it does not have yet. If there
+// are more than sketch.MaxMappings, it returns only one more. It does not change m.mappings, but the result can share
+// its memory.
 func (m *Merged) mappingsWith(groups []Group) []sketch.Mapping {
 	mappings := m.mappings
 	for i := range groups {
+		mapping := groups[i].Mapping
+		if slices.Contains(mappings, mapping) {
+			continue
+		}
+		mappings = append(mappings, mapping)
 		if len(mappings) > sketch.MaxMappings {
 			break
-		}
-		mapping := groups[i].Mapping
-		if !slices.Contains(mappings, mapping) {
-			mappings = append(mappings, mapping)
 		}
 	}
 	return mappings
@@ -267,7 +269,7 @@ func (m *mergedBuckets) acceptsStarts(groups []Group, now time.Time) bool {
 }
 
 // Add adds the counts of a group, which a tracer has counted for one key. The caller must have passed the group to
-// Reserve. Add returns the labels of the key whose values were replaced, because they have too many.
+// Reserve. A label with too many different values is replaced. Add returns the labels of the key that were replaced.
 func (w GroupWriter) Add(origin registry.OriginID, g *Group) registry.LabelSet {
 	m := w.merged
 	mapping := slices.Index(m.mappings, g.Mapping)

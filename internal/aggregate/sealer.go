@@ -79,8 +79,9 @@ func (s *sealer) run() {
 	}
 }
 
-// endCycle ends the current cycle, the set of spans that are exported together, begins the next one, and passes the ended
-// one to the exporters. A cycle ends with its export interval (isIntervalEnd), or before that on request.
+// endCycle ends the current cycle, the set of spans that are exported together, begins the next one, and passes the
+// ended one to the exporters. isIntervalEnd is true if the export interval ends, too, and false if a client has
+// requested an export before that.
 func (s *sealer) endCycle(isIntervalEnd bool) {
 	a := s.aggregator
 	request := s.requests.take() // first, because later requests can be for spans of the next cycle
@@ -88,9 +89,9 @@ func (s *sealer) endCycle(isIntervalEnd bool) {
 	if isIntervalEnd {
 		s.intervalEnd = nextBoundary(next.started, a.config.FlushInterval)
 	}
-	a.awaitCounts(ended)
+	a.awaitCounts(ended) // no publisher adds spans or keys to the ended cycle any more
 	if isIntervalEnd {
-		a.intervals.ReportEnded() // no publisher adds keys to the interval any more
+		a.intervals.ReportEnded()
 	}
 	s.seal(ended, request)
 }
@@ -129,9 +130,9 @@ func (a *Aggregator) nextCycle(newInterval bool) (ended uint64, next *Cycle) {
 	return ended, next
 }
 
-// seal passes the counts of an ended cycle, a set of spans that are exported together, to the exporters. awaitCounts must
-// have returned for the cycle. request is the flush that clients have requested, or nil. seal completes it with all
-// deliveries whose outcomes are not known yet.
+// seal passes the counts of an ended cycle, a set of spans that are exported together, to the exporters. awaitCounts
+// must have returned for the cycle. request is the flush that clients have requested, or nil. seal completes it with
+// the deliveries of this and earlier cycles that have no outcome yet.
 func (s *sealer) seal(number uint64, request *flushRequest) {
 	a := s.aggregator
 	c := a.cycles.byNumber(number)
@@ -170,8 +171,9 @@ func (a *Aggregator) sealedCycle(c *Cycle) *Sealed {
 	}
 }
 
-// newDelivery returns the future outcome of a cycle. The Delivery records two facts in the recovery file, which the next
-// daemon reads: whether a destination may have received a part of the spans, and that all are delivered or given up.
+// newDelivery returns a Delivery, which exporters notify of what happens to the spans of a cycle. It records two facts
+// in the recovery file, which the next daemon reads: whether a destination may have received a part of the spans, and
+// that all are delivered or given up.
 func (a *Aggregator) newDelivery(cycle uint64) *Delivery {
 	onDoubt := func(isInDoubt bool) { a.config.Recovery.SetInDoubt(cycle, isInDoubt) }
 	onSettled := func() {
@@ -196,14 +198,13 @@ func (c *Cycle) clearPending() {
 func (a *Aggregator) clear() {
 	number := a.cycles.current.Load()
 	cycle := a.cycles.byNumber(number)
-	a.signalAll(ring.Signal{Kind: ring.Clear, Arg: number}) // returns when each drainer has set d.discarded
+	a.signalAll(ring.Signal{Kind: ring.Clear, Arg: number}) // each drainer sets d.discarded and d.discardedValues
 	discarded, discardedValues := uint64(0), uint64(0)
 	for _, d := range a.drainers {
 		discarded += d.discarded
 		discardedValues += d.discardedValues
 	}
-	acceptsGroups := cycle.merged != nil
-	if acceptsGroups {
+	if cycle.merged != nil { // contains what tracers have counted
 		discarded += cycle.merged.clear()
 	}
 	cycle.clearObjectives()

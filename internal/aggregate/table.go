@@ -213,8 +213,8 @@ func (p *Part) mergedRow() (*mergedRow, sketch.Mapping) {
 // drainerRow returns the row that a drainer has counted. It must be called only if countedByTracer returns false.
 func (p *Part) drainerRow() *row { return &p.table.rows[p.index] }
 
-// ReadOK adds the durations of all spans without an error to sum. A sketch.Sketch has one mapping from durations to bins,
-// so all parts that are added to it must have the same Mapping.
+// ReadOK adds the durations of all spans without an error to sum. If sum is a sketch.Sketch, which contains bins of one
+// mapping, all parts that are added to it must have the same Mapping.
 func (p *Part) ReadOK(sum sketch.Sum) {
 	if p.countedByTracer() {
 		row, mapping := p.mergedRow()
@@ -224,17 +224,17 @@ func (p *Part) ReadOK(sum sketch.Sum) {
 	p.drainerRow().okDurations.Read(&p.table.pages, sum)
 }
 
-// ReadErrors adds the durations of all spans with an error to sum. A sketch.Sketch has one mapping from durations to bins,
-// so all parts that are added to it must have the same Mapping.
+// ReadErrors adds the durations of all spans with an error to sum. If sum is a sketch.Sketch, which contains bins of one
+// mapping, all parts that are added to it must have the same Mapping.
 func (p *Part) ReadErrors(sum sketch.Sum) {
 	if p.countedByTracer() {
 		row, mapping := p.mergedRow()
 		row.errorDurations.read(sum, mapping)
 		return
 	}
-	errorPart := p.table.findErrorPart(p.drainerRow())
-	if errorPart != nil {
-		errorPart.durations.Read(&p.table.pages, sum)
+	errors := p.drainerErrors()
+	if errors != nil {
+		errors.durations.Read(&p.table.pages, sum)
 	}
 }
 
@@ -246,18 +246,20 @@ func (p *Part) ErrorDuration() float64 {
 		row, mapping := p.mergedRow()
 		return row.errorDuration(mapping)
 	}
-	errorPart := p.table.findErrorPart(p.drainerRow())
-	if errorPart == nil {
+	errors := p.drainerErrors()
+	if errors == nil {
 		return 0
 	}
-	return errorPart.duration
+	return errors.duration
 }
 
-// findErrorPart returns the counts of the spans with an error in a row of the table, or nil if there are none.
-func (t *Table) findErrorPart(r *row) *errorPart {
-	hasErrors := r.errorIndexPlusOne != 0
+// drainerErrors returns the counts of the spans with an error that a drainer has counted, or nil if there are none. It
+// must be called only if countedByTracer returns false.
+func (p *Part) drainerErrors() *errorPart {
+	row := p.drainerRow()
+	hasErrors := row.errorIndexPlusOne != 0
 	if !hasErrors {
 		return nil
 	}
-	return &t.errors[r.errorIndexPlusOne-1]
+	return &p.table.errors[row.errorIndexPlusOne-1]
 }

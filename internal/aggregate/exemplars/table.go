@@ -85,7 +85,7 @@ func (t *Table) cycleOf(number uint64) *cycle {
 func (t *Table) memoryFor(number uint64) *cycle { return &t.cycles[number%2] }
 
 // Seal returns the exemplars of a cycle, one export interval. The caller must not offer more spans of this cycle. The
-// result is valid until a span of cycle number+2, which uses the same memory, is offered.
+// result is valid until spans of cycle number+2 are offered, because that cycle uses the same memory.
 func (t *Table) Seal(number uint64) Sealed {
 	if t == nil {
 		return Sealed{}
@@ -193,8 +193,9 @@ func (c *cycle) findOrAdd(key uint64) *row {
 	}
 	head := c.listHead(key) // one list for all keys with the same low bits
 	c.rows = append(c.rows, row{key: key, next: *head})
-	*head = int32(len(c.rows)) // index of the new row plus one: it is now the first in its list
-	return &c.rows[len(c.rows)-1]
+	newIndex := len(c.rows) - 1
+	*head = int32(newIndex + 1) // the new row is now the first in its list
+	return &c.rows[newIndex]
 }
 
 // Sealed is the exemplars of a sealed cycle. The zero Sealed has none.

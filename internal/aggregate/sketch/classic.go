@@ -70,11 +70,12 @@ func (c *Classic) addCells(g *Grid, first uint, counters []uint32) {
 func (c *Classic) mapCells(g *Grid) {
 	c.grid = g
 	clear(c.buckets[:])
-	for index := range truncatedDurations { // in ascending order: the bucket of the longest one in a cell remains
+	// Durations ascend, so the longest one in a cell is the last to set its bucket.
+	for index := range truncatedDurations {
 		cell := g.cells[index]
 		c.buckets[cell] = uint8(boundOf(c.bounds, truncatedDuration(index)))
 	}
-	// Cells without durations still have bucket 0. The buckets of the others do not decrease, so max keeps them.
+	// Cells without durations still have bucket 0. The buckets of the other cells ascend, so max does not change them.
 	for cell := 1; cell < len(c.buckets); cell++ {
 		c.buckets[cell] = max(c.buckets[cell], c.buckets[cell-1])
 	}

@@ -70,30 +70,40 @@ func GridWith(bounds []float64) (*Grid, error) {
 // begins where a bin of the agent, a bucket of a Histogram, or a bucket with the given bounds does. The
 // cells of each 64 bins form a page: page p consists of the cells from p*pageCells on.
 func newGrid(bounds []float64) *Grid {
-	g := &Grid{}
-	lastCell := -1
-	maxCells := commonCells // number of cells of the largest page; at least that of a grid without bounds
-	var lastRanges ranges
+	g := &Grid{cellsPerPage: commonCells}
+	cell := -1 // cell of the previous duration
+	var previous ranges
 	for index := range truncatedDurations { // in ascending order
 		current := rangesOf(truncatedDuration(index), bounds)
-		beginsCell := index == 0 || current != lastRanges
+		beginsCell := index == 0 || current != previous
 		if beginsCell {
-			page := int(current.bin) / pageBins
-			pageStart, pageEnd := page*pageCells, (page+1)*pageCells
-			cell := max(lastCell+1, pageStart)
-			g.setCells(cell, pageEnd, current) // up to the end of the page, where cells can remain unused
-			cellsInPage := cell - pageStart + 1
-			maxCells = max(maxCells, cellsInPage)
-			lastCell, lastRanges = cell, current
+			cell = g.addCell(cell, current)
 		}
-		g.cells[index] = uint16(lastCell)
+		g.cells[index] = uint16(cell)
+		previous = current
 	}
-	g.cellsPerPage = nextPowerOfTwo(maxCells) // so that pages fill a chunk
+	g.cellsPerPage = nextPowerOfTwo(g.cellsPerPage) // so that pages fill a chunk
 	return g
 }
 
+// addCell adds a cell for the given ranges, and returns its number. This is the number after the previous cell, or the
+// first number of the page for r.bin if the previous cell is in an earlier page.
+func (g *Grid) addCell(previousCell int, r ranges) (cell int) {
+	page := int(r.bin) / pageBins
+	pageStart, pageEnd := page*pageCells, (page+1)*pageCells
+	cell = max(previousCell+1, pageStart)
+	// Cells that remain unused at the end of a page have the ranges of the last cell in use.
+	for i := cell; i < pageEnd; i++ {
+		g.bins[i] = r.bin
+		g.buckets[i] = r.bucket
+	}
+	cellsInPage := uint(cell - pageStart + 1)
+	g.cellsPerPage = max(g.cellsPerPage, cellsInPage)
+	return cell
+}
+
 // nextPowerOfTwo returns the lowest power of two that is at least n.
-func nextPowerOfTwo(n int) uint { return 1 << bits.Len(uint(n-1)) }
+func nextPowerOfTwo(n uint) uint { return 1 << bits.Len(n-1) }
 
 // ranges are the bin and the buckets in which the readers of a grid count a duration.
 type ranges struct {
@@ -109,14 +119,6 @@ func rangesOf(nanoseconds float64, bounds []float64) ranges {
 		bin:     uint16(logarithmic.Index(nanoseconds)),
 		bucket:  int16(bucketOf(nanoseconds)),
 		classic: boundOf(bounds, nanoseconds),
-	}
-}
-
-// setCells sets the bin and the bucket of the cells from first up to but excluding end.
-func (g *Grid) setCells(first, end int, r ranges) {
-	for cell := first; cell < end; cell++ {
-		g.bins[cell] = r.bin
-		g.buckets[cell] = r.bucket
 	}
 }
 

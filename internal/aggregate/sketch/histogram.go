@@ -76,8 +76,8 @@ func (h *Histogram) Buckets(limit int) Buckets {
 	limited := inUse.limitedTo(limit) // has a lower scale if necessary
 	b.Scale = int32(limited.scale)
 	b.Offset = int32(limited.lowest)
-	b.Counts = append(b.Counts, make([]uint64, limited.length())...)
-	b.addCounts(h.counts[h.first:h.end], inUse.scale, inUse.lowest)
+	b.Counts = append(b.Counts, make([]uint64, limited.length())...) // zeros; allocates only if the buffer is too small
+	b.addCounts(h.counts[h.first:h.end], inUse.scale, inUse.lowest)  // converts the counts to b.Scale
 	for _, spans := range b.Counts {
 		b.Spans += spans
 	}

@@ -56,8 +56,8 @@ func (m Mapping) Library() (mapping.IndexMapping, error) {
 	return index, nil
 }
 
-// mustLibrary is like Library, for mappings whose bins were accepted.
-func (m Mapping) mustLibrary() mapping.IndexMapping {
+// mustIndexMapping is like Library, for mappings whose bins were accepted.
+func (m Mapping) mustIndexMapping() mapping.IndexMapping {
 	index, err := m.Library()
 	if err != nil {
 		panic(fmt.Sprintf("BUG: bins of an invalid mapping were accepted: %v", err))
@@ -74,15 +74,15 @@ type mappingCache struct {
 // indexMappingOf returns the mapping in the form of the library. It panics if the mapping is invalid.
 func (c *mappingCache) indexMappingOf(m Mapping) mapping.IndexMapping {
 	if c.indexMapping == nil || m != c.mapping {
-		c.indexMapping = m.mustLibrary()
+		c.indexMapping = m.mustIndexMapping()
 		c.mapping = m
 	}
 	return c.indexMapping
 }
 
 // Range returns the lowest and the highest index of a bin that the daemon accepts in the sketches of tracers. It
-// excludes bins for durations above 2^64 ns, and those for which a Sketch has no memory. Range returns an error if the
-// mapping is invalid.
+// excludes bins for durations above 2^64 ns, and bins from sketchBins on, for which a Sketch has no memory. Range returns
+// an error if the mapping is invalid.
 func (m Mapping) Range() (first, last int64, err error) {
 	if m == AgentMapping {
 		return 0, maxBins - 1, nil // more bins, of durations above 18 years, would be collapsed by Sketch.Runs
@@ -113,14 +113,17 @@ type Bins struct {
 // estimate: m assigns one duration to each bin, which Mean uses for all spans in the bin. Mean panics
 // if m is invalid.
 func (b *Bins) Mean(m Mapping) float64 {
-	library := m.mustLibrary()
+	indexMapping := m.mustIndexMapping()
 	spans, total := float64(b.Zeros), 0.0
 	for _, bin := range b.List {
-		nanoseconds := library.Value(int(bin.Index))
+		nanoseconds := indexMapping.Value(int(bin.Index))
 		spans += float64(bin.Spans)
 		total += float64(bin.Spans) * nanoseconds
 	}
-	return total / max(spans, 1)
+	if spans == 0 {
+		return 0
+	}
+	return total / spans
 }
 
 // Bin is the number of spans in one bin.

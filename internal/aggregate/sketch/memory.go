@@ -28,8 +28,8 @@ type Memory struct {
 	reserved  int // chunks charged by Reserve
 }
 
-// NewMemory returns a Memory that will allocate at most the given number of bytes for counters. A counter belongs to a cell
-// of grid, the smallest range of durations that is counted.
+// NewMemory returns a Memory that will allocate at most the given number of bytes for counters. Each counter counts
+// the durations in one cell of grid, which divides all durations into cells.
 func NewMemory(bytes int, grid *Grid) *Memory { return &Memory{grid: grid, limit: bytes / ChunkBytes} }
 
 // Taken returns the number of bytes in use.
@@ -77,18 +77,18 @@ func (m *Memory) Reserve(chunks int) bool {
 		return false
 	}
 	m.reserved += chunks
-	m.discardExcess() // free chunks, which are allocated, can be over the lower limit
+	m.discardExcess()
 	return true
 }
 
 // discardExcess leaves free chunks to the garbage collector if more memory is allocated and reserved than
-// the limit permits.
+// the limit permits. The chunks in use and the reserved ones must be within the limit.
 func (m *Memory) discardExcess() {
 	excess := m.allocated + m.reserved - m.limit
 	if excess <= 0 {
 		return
 	}
-	remaining := len(m.free) - excess // not negative, because Reserve checks the chunks in use
+	remaining := len(m.free) - excess // not negative, because only free chunks can exceed the limit
 	clear(m.free[remaining:])         // removes the references
 	m.free = m.free[:remaining]
 	m.allocated -= excess
@@ -110,8 +110,11 @@ type Arena struct {
 	grid   *Grid
 	memory *Memory
 	chunks []chunk
-	next   uint32 // index of the next page; 0 means none, so the first page is unused
+	next   uint32 // index of the next page; 0 if no page is allocated
 }
+
+// noPage is the index that a store has for a page without counters.
+const noPage = 0
 
 // NewArena returns an arena without pages.
 func NewArena(memory *Memory) Arena { return Arena{grid: memory.grid, memory: memory} }
@@ -127,20 +130,20 @@ func (a *Arena) page(index uint32) []uint32 {
 	return a.chunks[index/chunkCounters][first : first+a.grid.cellsPerPage]
 }
 
-// newPage allocates a page of counters, all of which are 0, and returns its index. It returns 0 if the
-// memory limit is reached. 0 is never the index of a page.
+// newPage allocates a page of counters, all of which are 0, and returns the index of its first counter. It
+// returns noPage if the memory limit is reached.
 func (a *Arena) newPage() uint32 {
 	pageSize := uint32(a.grid.cellsPerPage)
-	index := a.next // of the first counter of the page, among the counters of all chunks
+	index := a.next // of the page's first counter, among the counters of all chunks
 	if index == 0 {
-		index = pageSize // the first page of the memory is not used, because the index 0 means no page
+		index = pageSize // leaves out the first page, because the index 0 means no page
 	}
 	chunkIndex := int(index / chunkCounters)
-	needsChunk := chunkIndex == len(a.chunks)
-	if needsChunk {
+	areChunksFull := chunkIndex == len(a.chunks)
+	if areChunksFull {
 		c := a.memory.take()
 		if c == nil {
-			return 0
+			return noPage
 		}
 		a.chunks = append(a.chunks, c)
 	}

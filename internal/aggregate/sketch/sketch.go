@@ -112,8 +112,9 @@ func (s *Sketch) Runs(buffer []Run, mapping MappingID) []Run {
 		firstBin := int32(64 * i) // its bit is the lowest one of word
 		for word != 0 {
 			bitRun := lowestRun(word)
-			word &^= bitsOf(bitRun) // leaves the higher runs
-			runs = appendRun(runs, Run{First: firstBin + bitRun.First, End: firstBin + bitRun.End})
+			word &^= bitsOf(bitRun) // clears the bits of this run, so that the next one is the lowest
+			run := Run{First: firstBin + bitRun.First, End: firstBin + bitRun.End}
+			runs = appendRun(runs, run) // extends the last run if it ends at a word boundary
 		}
 	}
 	return runs

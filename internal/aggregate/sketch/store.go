@@ -31,7 +31,7 @@ const (
 	inlineCells = allPages     // number of counters of an inline store
 )
 
-// pageIndexes contains, by page, the index of the page's counters in the arena, or 0. The store must be paged.
+// pageIndexes contains, by page, the index of the page's counters in the arena, or noPage. The store must be paged.
 func (s *Store) pageIndexes() *[allPages]uint32 { return &s.words }
 
 // inlineCounters contains the counters of the cells from the floor on. The store must be inline.
@@ -46,7 +46,7 @@ func (s *Store) Add(a *Arena, nanoseconds uint64) {
 	cell := a.grid.cellOf(nanoseconds)
 	if s.form == paged {
 		index := s.pageIndexes()[cell/pageCells]
-		if index != 0 {
+		if index != noPage {
 			*a.counter(index, cell)++
 			return
 		}
@@ -90,8 +90,7 @@ func (s *Store) addListed(a *Arena, cell uint) {
 // addPaged counts a span in a store with pages of counters.
 func (s *Store) addPaged(a *Arena, cell uint) {
 	index := s.pageIndexes()[cell/pageCells]
-	hasPage := index != 0
-	if !hasPage {
+	if index == noPage {
 		s.addToNewPage(a, cell)
 		return
 	}
@@ -118,12 +117,13 @@ func (s *Store) addToNewPage(a *Arena, cell uint) {
 		s.addToFloor(a)
 		return
 	}
-	page := int(cell / pageCells)
-	if s.allocatePage(a, page) {
-		*a.counter(s.pageIndexes()[page], cell)++
+	index := a.newPage()
+	if index == noPage {
+		s.addWithoutMemory(a, cell)
 		return
 	}
-	s.addWithoutMemory(a, cell)
+	s.pageIndexes()[cell/pageCells] = index
+	*a.counter(index, cell)++
 }
 
 // addWithoutMemory counts one span in a cell, a small range of durations, for which no page of counters can be allocated.
@@ -162,56 +162,49 @@ func (s *Store) addToFloor(a *Arena) {
 	a.memory.coarsened.Add(1)
 }
 
-// allocatePage allocates the counters of a page. It returns false if there is no memory.
-func (s *Store) allocatePage(a *Arena, page int) bool {
-	index := a.newPage()
-	s.pageIndexes()[page] = index
-	return index != 0
-}
-
 // lowestPage returns the number of the lowest page in use. It returns false if there is none.
 func (s *Store) lowestPage() (page int, found bool) {
 	for page, index := range s.pageIndexes() {
-		if index != 0 {
+		if index != noPage {
 			return page, true
 		}
 	}
 	return 0, false
 }
 
-// replaceLowestPage reuses the counters of the lowest page, oldPage, for newPage, which has a higher number. It adds the
-// counts of the old page to the lowest cell of the remaining pages, as if these spans were longer, and makes that cell
-// the floor.
+// replaceLowestPage reuses the counters of the lowest page, oldPage, for newPage, which has a higher number. The lowest
+// cell of the remaining pages becomes the floor. The spans of the old page are counted in it, as if they were longer.
 func (s *Store) replaceLowestPage(a *Arena, oldPage, newPage int) {
-	index := s.pageIndexes()[oldPage]
+	indexes := s.pageIndexes()
+	index := indexes[oldPage]
 	counters := a.page(index)
 	spans := sum(counters)
 	clear(counters)
-	s.pageIndexes()[oldPage] = 0
-	s.pageIndexes()[newPage] = index
-	lowest, _ := s.lowestPage() // newPage, or a page between the two
+	indexes[oldPage] = noPage
+	indexes[newPage] = index
+	lowest, _ := s.lowestPage() // newPage, or a page between oldPage and newPage
 	s.setFloor(a, lowest)
-	floorCounter := &a.page(s.pageIndexes()[lowest])[0]
-	*floorCounter += spans
+	lowestCounters := a.page(indexes[lowest])
+	lowestCounters[0] += spans // the counter of the floor
 	a.memory.coarsened.Add(uint64(spans))
 }
 
-// addInline counts one span in an inline store, which has counters only for the floor and the cells (small ranges of
-// durations) above it. A span in a lower cell is counted in the floor. For a span in a cell above the counters, the floor
-// is raised first.
+// addInline counts one span in an inline store. This has counters only for inlineCells neighboring cells (small ranges
+// of durations), the lowest of which is the floor. A span in a lower cell is counted in the floor. For a span in a
+// higher cell, the floor is raised first, so that this cell becomes the highest one.
 func (s *Store) addInline(a *Arena, cell uint) {
 	rank := a.grid.rank(cell) // position of the cell among all cells
 	highestRank := uint(s.floorRank) + inlineCells - 1
 	if rank > highestRank {
 		s.raiseFloor(a, rank-highestRank)
 	}
-	isBelowFloor := rank < uint(s.floorRank)
-	if isBelowFloor {
-		s.inlineCounters()[0]++
+	floorRank := uint(s.floorRank)
+	if rank < floorRank {
+		s.inlineCounters()[0]++ // the counter of the floor
 		a.memory.coarsened.Add(1)
 		return
 	}
-	s.inlineCounters()[rank-uint(s.floorRank)]++
+	s.inlineCounters()[rank-floorRank]++
 }
 
 // raiseFloor raises the lowest cell of an inline store by n cells. The spans in lower cells are moved to it.
@@ -253,7 +246,7 @@ func (s *Store) Read(a *Arena, to Sum) {
 		}
 	case paged:
 		for page, index := range s.pageIndexes() {
-			if index != 0 {
+			if index != noPage {
 				firstCell := uint(page * pageCells)
 				to.addCells(a.grid, firstCell, a.page(index))
 			}
