@@ -115,8 +115,8 @@ func (c *cycleState) recordSendEnd(maybeDelivered bool) {
 }
 
 // updateDoubt records in the recovery file whether the cycle is in doubt: whether a destination may have received some
-// of its spans. After all spans of the cycle are delivered or lost, it does nothing. The caller holds the lock, so that
-// concurrent calls of SetInDoubt are in order.
+// of its spans. After all spans of the cycle are delivered or lost, it does nothing. The caller must hold c.mu, because
+// SetInDoubt must not be called concurrently.
 func (c *cycleState) updateDoubt() {
 	isInDoubt := c.inFlight > 0 || c.maybeDelivered
 	isSettled := c.unsettledParts == 0
@@ -188,19 +188,18 @@ func (o *undeliveredCycles) removeUpTo(lastNumber uint64) []undeliveredCycle {
 	return removed
 }
 
-// removeDelivered removes the delivered spans from the cycles up to lastNumber, and returns their number. The remaining
-// spans of these cycles are undelivered. The destination does not report which cycles contain them, so they are assumed
-// to be in the oldest ones.
-func (o *undeliveredCycles) removeDelivered(lastNumber, remaining uint64) (delivered uint64) {
+// removeDelivered removes the delivered spans from the cycles up to lastNumber, and returns their number. undelivered is
+// the number of spans that remain. It is not known which cycles contain them, so removeDelivered assumes the oldest ones.
+func (o *undeliveredCycles) removeDelivered(lastNumber, undelivered uint64) (delivered uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	cycles := o.cyclesUpTo(lastNumber)
 	for i := range cycles {
 		cycle := &cycles[i]
-		remainingInCycle := min(remaining, cycle.amount.Spans)
-		remaining -= remainingInCycle // the rest is in later cycles
-		delivered += cycle.amount.Spans - remainingInCycle
-		cycle.amount.Spans = remainingInCycle
+		undeliveredInCycle := min(undelivered, cycle.amount.Spans)
+		undelivered -= undeliveredInCycle // the rest is in later cycles
+		delivered += cycle.amount.Spans - undeliveredInCycle
+		cycle.amount.Spans = undeliveredInCycle
 	}
 	return delivered
 }
@@ -333,7 +332,7 @@ type snapshot struct {
 	mu               sync.Mutex
 	isEncoded        bool   // all payloads are encoded
 	pendingPayloads  int    // encoded payloads without an outcome
-	lacksSeries      bool   // a payload with series was not accepted
+	hasUndelivered   bool   // a payload with spans was not accepted
 	undeliveredSpans uint64 // maximum number of spans in the payloads that were not accepted
 	rejectedSpans    uint64 // spans of accepted payloads that the destination rejected
 }
@@ -356,7 +355,7 @@ func (s *snapshot) endEncoding() (isComplete bool) {
 
 // payloadOutcome is the outcome of one payload of a snapshot. The zero value means accepted.
 type payloadOutcome struct {
-	lacksSeries      bool   // the payload contains series, and was not accepted
+	isUndelivered    bool   // the payload contains spans, and was not accepted
 	undeliveredSpans uint64 // maximum number of spans in a payload that was not accepted
 	rejectedSpans    uint64 // spans of an accepted payload that the destination rejected
 }
@@ -366,8 +365,8 @@ type payloadOutcome struct {
 func (s *snapshot) recordOutcome(o payloadOutcome) (isComplete bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if o.lacksSeries {
-		s.lacksSeries = true
+	if o.isUndelivered {
+		s.hasUndelivered = true
 	}
 	s.undeliveredSpans += o.undeliveredSpans
 	s.rejectedSpans += o.rejectedSpans

@@ -84,22 +84,22 @@ func (f *Flusher) Accept(sealed *aggregate.Sealed) {
 	delivery := sealed.Delivery
 	amount := Amount{sealed.Spans(), sealed.Values()}
 	discarded := Amount{sealed.Cleared, sealed.ClearedValues}
-	destinations := f.recordSealed(amount, discarded)
-	if len(destinations) == 0 && amount.Spans == 0 { // there is nothing to encode
+	destinations := f.recordSealed(amount, discarded) // those that need the rows
+	if len(destinations) == 0 && amount.Spans == 0 {  // there is nothing to encode
 		sealed.Release()
 		delivery.Resolve(nil)
 		return
 	}
 	state := &cycleState{delivery: delivery}
-	state.addPart() // so that the cycle is not resolved before all of its payloads exist
+	state.addPart() // stands for the payloads that do not exist yet, so that the cycle is not resolved before they do
 	f.mergeAndDeliver(sealed, state, destinations)
 	sealed.Release()
 	f.recordDuration(time.Since(began))
-	state.resolvePart(nil) // all payloads exist
+	state.resolvePart(nil) // all payloads exist, and each has added a part of its own
 }
 
-// mergeAndDeliver merges the counts of an export interval into rows, the sums of equal label sets, and passes the rows
-// to destinations. It also sets f.busiest to the label sets with the most spans.
+// mergeAndDeliver merges the counts of an export interval into rows, one for each label set and period, and passes the
+// rows to destinations. It also sets f.busiest to the label sets with the most spans.
 func (f *Flusher) mergeAndDeliver(sealed *aggregate.Sealed, state *cycleState, destinations []Destination) {
 	began := time.Now()
 	c := &Cycle{Sealed: sealed, Rows: f.merger.Merge(sealed), amount: Amount{sealed.Spans(), sealed.Values()}, state: state}

@@ -43,14 +43,17 @@ func newOutcomeLog(log *slog.Logger, x Exporter) *outcomeLog {
 // are not delivered yet.
 func (l *outcomeLog) logAttempt(p *Payload, a Attempt, queued int, pending uint64) {
 	isFullyAccepted := a.Outcome == OutcomeAccepted && a.Rejected == 0
-	if isFullyAccepted && a.Err != nil {
+	hasWarning := isFullyAccepted && a.Err != nil
+	if hasWarning {
 		l.warnings.Warn(l.name+" accepts payloads with a warning", "warning", a.Err)
 	}
 	current := outcomeKind{outcome: a.Outcome, isSilent: a.Silent, isPartiallyRejected: a.Rejected > 0}
 	hasChanged := current != l.last
 	l.last = current
+	if !hasChanged {
+		return
+	}
 	switch {
-	case !hasChanged:
 	case a.Outcome == OutcomeNotWanted: // the exporter logs this
 	case isFullyAccepted:
 		l.logRecovery(queued, pending)

@@ -65,7 +65,7 @@ func (d *pullDestination) publish(c *Cycle) Encoded {
 func (d *pullDestination) rejectCycle(c *Cycle, entry *Flush) {
 	d.stats.recordUnsent(Shutdown, c.amount)
 	d.stats.changeEntry(entry, func(f *Flush) {
-		f.Outcomes[Shutdown.result()] = 1 // as if the cycle were one payload
+		f.Outcomes[Shutdown.result()] = 1 // counts the cycle as one payload
 		f.LastError = errClosed.Error()
 	})
 	c.state.recordError(errClosed)
@@ -81,8 +81,8 @@ func (d *pullDestination) recordSealed(pending, discarded Amount) (mustAccept bo
 // close implements Destination.
 func (d *pullDestination) close() { d.isClosed.Store(true) }
 
-// finishSending implements Destination. It waits until complete scrapes contain the spans of every published export interval,
-// or ctx ends. If there has never been a complete scrape, it returns immediately.
+// finishSending implements Destination. It waits until ctx ends, or until every published export interval has been
+// scraped completely. If there has never been a complete scrape, it returns immediately.
 func (d *pullDestination) finishSending(ctx context.Context) {
 	if !d.scrapes.isScraped.Load() {
 		return
@@ -159,15 +159,16 @@ type Scrapes struct {
 func (s *Scrapes) add(c *Cycle, retryAge time.Duration) {
 	number := c.Cycle
 	s.unscraped.add(newUndeliveredCycle(c, number, c.End))
-	s.unscraped.answerUpTo(number, nil)                             // success
-	for _, removed := range s.unscraped.mergeOldest(maxUnscraped) { // limits the memory
-		removed.settle() // the next cycle accounts for the spans
+	s.unscraped.answerUpTo(number, nil)             // nil means success
+	merged := s.unscraped.mergeOldest(maxUnscraped) // limits the memory
+	for _, oldest := range merged {
+		oldest.settle() // the cycle that it was merged into accounts for its spans
 	}
 	time.AfterFunc(retryAge, func() { s.unscraped.settleUpTo(number) })
 }
 
-// FirstUnscraped returns the number of the first cycle, or export interval, whose spans no complete scrape contains.
-// It returns math.MaxUint64 if there is no such cycle.
+// FirstUnscraped returns the number of the first cycle, or export interval, that has not been scraped completely. It
+// returns math.MaxUint64 if there is no such cycle.
 func (s *Scrapes) FirstUnscraped() uint64 { return s.unscraped.firstNumber(math.MaxUint64) }
 
 // Begin records that a response to a scrape is about to be written. The response contains the spans of all cycles,

@@ -88,8 +88,8 @@ func (d *pushDestination) accept(c *Cycle) {
 	d.stats.recordEncoded(entry, encoded, encodeTime)
 }
 
-// encode encodes a cycle, the counts of one export interval, and queues the payloads with the creation time now. It
-// counts spans that could not be encoded as unsent. entry describes the cycle in the history.
+// encode encodes a cycle, the counts of one export interval, and queues the payloads with the creation time now. Spans
+// that cannot be encoded are lost, and count as unsent. entry describes the cycle in the history.
 func (d *pushDestination) encode(c *Cycle, entry *Flush, now time.Time) Encoded {
 	cycle := *c // a copy, because limits and numbers differ between destinations; they share cycle.state
 	cycle.Limit = d.payloadLimit()
@@ -106,7 +106,7 @@ func (d *pushDestination) encode(c *Cycle, entry *Flush, now time.Time) Encoded 
 }
 
 // encodeSnapshot encodes all running totals after a cycle, one export interval, and queues the payloads with the
-// creation time now. It counts spans that could not be encoded as unsent.
+// creation time now. Spans that cannot be encoded are lost, and count as unsent.
 func (d *pushDestination) encodeSnapshot(c *Cycle, entry *Flush, now time.Time) Encoded {
 	snap := d.beginSnapshot(c, now)
 	encoded := d.exporter.Push.Encode(c, func(p *Payload) {
@@ -135,7 +135,7 @@ func (d *pushDestination) removeQueuedGraph() {
 func (d *pushDestination) rejectCycle(c *Cycle, entry *Flush, reason Reason, err error) {
 	d.stats.recordUnsent(reason, c.amount)
 	d.stats.changeEntry(entry, func(f *Flush) {
-		f.Outcomes[reason.result()] = 1 // as if the cycle were one payload
+		f.Outcomes[reason.result()] = 1 // counts the cycle as one payload
 		f.LastError = err.Error()
 	})
 	c.state.recordError(d.wrapError(err))
@@ -146,8 +146,9 @@ func (d *pushDestination) rejectCycle(c *Cycle, entry *Flush, reason Reason, err
 // spans, too. The result tracks the new payloads.
 func (d *pushDestination) beginSnapshot(c *Cycle, now time.Time) *snapshot {
 	c.Number = d.snapshots.Add(1)
-	c.FirstUndelivered = d.undelivered.firstNumber(c.Number)
-	d.undelivered.answerOlderThan(now.Add(-d.cfg.RetryAge), errNotYet) // clients wait for Config.RetryAge at most
+	c.FirstUndelivered = d.undelivered.firstNumber(c.Number) // the totals keep idle series with undelivered spans
+	// Clients wait for Config.RetryAge at most.
+	d.undelivered.answerOlderThan(now.Add(-d.cfg.RetryAge), errNotYet)
 	if c.amount.Spans > 0 {
 		d.addUndelivered(newUndeliveredCycle(c, c.Number, now))
 	}
@@ -297,11 +298,11 @@ func (d *pushDestination) recordReplaced(payloads ...*Payload) {
 // recordUnaccepted records that the destination has not accepted a payload of running totals. Its spans stay pending,
 // because the payloads of the next cycle contain them again.
 func (d *pushDestination) recordUnaccepted(p *Payload) {
-	var outcome payloadOutcome
-	if !p.IsGraph { // other payloads contain the spans of the graph
-		outcome = payloadOutcome{lacksSeries: true, undeliveredSpans: p.undeliveredSpans()}
+	if p.IsGraph { // its spans are counted with the other payloads, which contain them, too
+		d.recordSnapshotOutcome(p.snapshot, payloadOutcome{})
+		return
 	}
-	d.recordSnapshotOutcome(p.snapshot, outcome)
+	d.recordSnapshotOutcome(p.snapshot, payloadOutcome{isUndelivered: true, undeliveredSpans: p.undeliveredSpans()})
 }
 
 // recordSnapshotOutcome records the outcome of one payload of a snapshot, the set of payloads with all running totals
@@ -316,7 +317,7 @@ func (d *pushDestination) recordSnapshotOutcome(s *snapshot, o payloadOutcome) {
 // finishSnapshot counts the delivered spans after all payloads of a snapshot have an outcome. If one of these payloads
 // was not accepted, its spans stay pending, because the next snapshot contains them again.
 func (d *pushDestination) finishSnapshot(s *snapshot) {
-	if s.lacksSeries {
+	if s.hasUndelivered {
 		deliveredSpans := d.undelivered.removeDelivered(s.number, s.undeliveredSpans)
 		d.stats.recordDelivered(Amount{Spans: deliveredSpans}, s.rejectedSpans)
 		return
@@ -351,7 +352,7 @@ func (d *pushDestination) payloadError(reason Reason, p *Payload) error {
 }
 
 // recordSealed implements Destination. It counts the spans and values of a new cycle (export interval) as pending, and
-// discarded ones as unsent. It returns true if accept must be called with the cycle.
+// those that the daemon has discarded as unsent. It returns true if accept must be called with the cycle.
 func (d *pushDestination) recordSealed(pending, discarded Amount) (mustAccept bool) {
 	if d.isDiscovering() { // no spans are pending for a destination that might never be found
 		d.stats.change(func(s *Stats) { s.BeforeDiscovery += pending.Spans + discarded.Spans })
@@ -388,9 +389,9 @@ func (d *pushDestination) finishSending(ctx context.Context) {
 	d.abort()
 }
 
-// settleRemaining implements Destination. At shutdown, it counts the undelivered spans of running totals as unsent, and
-// reports an error to the clients that wait for their delivery. finishSending must have returned before, so that no
-// payload is in flight.
+// settleRemaining implements Destination. At shutdown, it counts the spans that no delivered payload of running totals
+// contains as unsent, and reports an error to the clients that wait for their delivery. finishSending must have
+// returned before, so that no payload is in flight.
 func (d *pushDestination) settleRemaining() {
 	cycles := d.undelivered.removeUpTo(math.MaxUint64) // all
 	for _, c := range cycles {

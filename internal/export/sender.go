@@ -59,8 +59,8 @@ func (d *pushDestination) runSender() {
 	d.recordLost(Shutdown, unsent...)
 }
 
-// startDeliveries starts deliveries of queued payloads, as many as can run now. In the phase accepting, it first
-// removes the payloads that are older than Config.RetryAge, and records them as lost.
+// startDeliveries starts deliveries of queued payloads, as many as can run now. Unless the daemon is shutting down, it
+// first removes the payloads that are older than Config.RetryAge, and records them as lost.
 func (d *pushDestination) startDeliveries(now time.Time, current phase) {
 	if current == accepting {
 		expired := d.queue.expire(now.Add(-d.cfg.RetryAge))
@@ -170,8 +170,8 @@ func (d *pushDestination) phaseEnd(current phase) <-chan struct{} {
 }
 
 // newTimer returns a channel that receives when the oldest waiting payload expires, or earlier when the pause after
-// a failure ends. It returns nil, a channel that never receives, if no payload is waiting, and after the phase accepting,
-// in which payloads expire.
+// a failure ends. It returns nil, a channel that never receives, if no payload is waiting, or if the daemon is shutting
+// down: then payloads do not expire.
 func (d *pushDestination) newTimer(now time.Time, current phase) <-chan time.Time {
 	created, isAnyWaiting := d.queue.oldestWaiting()
 	if !isAnyWaiting || current != accepting {
@@ -271,9 +271,9 @@ type backoff struct {
 // hasEnded reports whether the pause has ended.
 func (b *backoff) hasEnded(now time.Time) bool { return !now.Before(b.until) }
 
-// recordFailure begins a pause after a failed delivery, unless the failure of another one has begun a pause meanwhile:
-// failures of concurrent deliveries count as one. pausesAtStart is the value of b.pauses when the delivery started. In
-// any case, the pause lasts at least requestedDelay, which the destination has requested.
+// recordFailure begins a pause after a failed delivery. It begins none if another delivery has begun a pause since this
+// one started: failures of concurrent deliveries count as one. pausesAtStart is the value of b.pauses when the delivery
+// started. In any case, the pause lasts at least requestedDelay, which the destination has requested.
 func (b *backoff) recordFailure(now time.Time, requestedDelay time.Duration, pausesAtStart int) {
 	isFirstFailure := pausesAtStart == b.pauses
 	if isFirstFailure {

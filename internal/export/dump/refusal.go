@@ -98,6 +98,7 @@ func (r *Refusal) readRequest(request *http.Request) (err error) {
 	if err != nil {
 		return fmt.Errorf("the payload: %w", err)
 	}
+	r.RequestHeader.Del("Content-Length")
 	return r.moveAddedHeaders()
 }
 
@@ -126,7 +127,7 @@ func (r *Refusal) moveAddedHeaders() (err error) {
 	if err != nil {
 		return err
 	}
-	for _, name := range [...]string{timeHeader, agentHeader, spansHeader, "Content-Length"} {
+	for _, name := range [...]string{timeHeader, agentHeader, spansHeader} {
 		r.RequestHeader.Del(name)
 	}
 	return nil

@@ -82,9 +82,9 @@ func (d *conventions) read(k *span.Key) {
 	}
 }
 
-// omitMetricsOf omits the metrics that have the same name as the metric of a measure. Otherwise, such a metric would
-// count a span twice: its duration, and its value of the measure. The spans of omitted metrics are counted like spans
-// without a metric of their own.
+// omitMetricsOf omits the metrics of the conventions that have the same name as the metric of a measure. Otherwise,
+// both the duration of a span and its value of the measure would be counted under this name. The spans of omitted
+// metrics are counted like spans without a metric of their own.
 func (d *conventions) omitMetricsOf(measures []measure.Measure) {
 	for i := range semconv.Metrics {
 		name := semconv.Metrics[i].Name
@@ -133,19 +133,20 @@ func (d *conventions) writeErrorType(to *attributes, responseStatus string) {
 	if !d.dimensions.has(errorTypeName) {
 		return
 	}
-	ofFailedSpans := otherErrorType
+	typeOfFailed := otherErrorType
 	isErrorStatus := responseStatus != "" && responseStatus != "OK"
 	if isErrorStatus {
-		ofFailedSpans = responseStatus
+		typeOfFailed = responseStatus
 	}
-	ofAllSpans := d.errorType()
-	// If both are equal, writeStatus writes it, so that failed spans are in one series, whether or not their key has it.
-	if ofAllSpans == "" || ofAllSpans == ofFailedSpans {
-		d.errorTypeOfFailed = ofFailedSpans
+	typeOfKey := d.errorType()
+	// If the key has the type that writeStatus writes, only writeStatus writes it. So failed spans of keys with and
+	// without this type have the same attributes, and are in one series.
+	if typeOfKey == "" || typeOfKey == typeOfFailed {
+		d.errorTypeOfFailed = typeOfFailed
 		return
 	}
-	to.releaseNames() // writeKey has reserved the name
-	to.addText(errorTypeName, ofAllSpans)
+	to.releaseNames() // permits error.type, which writeKey has reserved
+	to.addText(errorTypeName, typeOfKey)
 }
 
 // isOK implements dialect. The metrics of the conventions have no status.

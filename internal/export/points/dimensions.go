@@ -129,8 +129,8 @@ func (d *Dimensions) Named(yield func(name string, budget int) bool) {
 	}
 }
 
-// has reports whether an attribute is a dimension: the operator has included it by name, or by "all" without
-// excluding it. "all" does not include resourceDimension and names that begin with "_dd.", which tracers use
+// has reports whether an attribute is a dimension: the operator has included it by name, or has included "all" and not
+// excluded it. "all" does not include resourceDimension and names that begin with "_dd.", which tracers use
 // internally.
 func (d *Dimensions) has(name string) bool {
 	if d.includesByName(name) {

@@ -34,7 +34,7 @@ var namedBounds = map[string][]float64{
 
 // ParseHistogram parses a kind of histogram: exponential, explicit, or explicit-ms, whose buckets are reported in
 // milliseconds. The upper bounds of explicit buckets, in seconds, can follow after a colon, as in
-// explicit:0.01,0.1,1. The default is ConnectorBounds.
+// explicit:0.01,0.1,1. Without bounds in the text, explicit buckets have ConnectorBounds.
 func ParseHistogram(text string) (Histogram, error) {
 	if text == Exponential {
 		return Histogram{}, nil

@@ -51,8 +51,9 @@ func (c *Config) withMeasuresOf(d dialect) dialect {
 	return w
 }
 
-// CheckMeasures returns an error if the metric of a measure would have the name of another metric. It compares the names
-// in Prometheus even if metrics are sent over OTLP, because a Prometheus that stores them renames them.
+// CheckMeasures returns an error if measures with different names have the same name in Prometheus, or if a name is
+// reserved for metrics of spans. It checks this even if metrics are sent over OTLP, because a Prometheus that stores them
+// renames them.
 func CheckMeasures(measures []measure.Measure) error {
 	measureOf := map[string]*measure.Measure{} // by the name in Prometheus
 	for i := range measures {
@@ -93,7 +94,7 @@ func (c *Config) metricOfMeasure(m *measure.Measure) Metric {
 // addMetric adds the metric of a measure to w.all, and returns its index. It replaces a metric with the same name, which
 // is that of another measure, or one that the conventions define for spans.
 func (w *withMeasures) addMetric(m Metric) int {
-	hasSameName := func(other Metric) bool { return other.Durations == m.Durations } // names of histograms
+	hasSameName := func(other Metric) bool { return other.Durations == m.Durations } // the name of the histogram
 	if index := slices.IndexFunc(w.all, hasSameName); index >= 0 {
 		w.all[index] = m
 		return index

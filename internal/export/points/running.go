@@ -57,14 +57,15 @@ func (r *Running) AddCycle(c *export.Cycle, start, end int64) (lost uint64) {
 func (r *Running) addSeries(c *export.Cycle, g Group) (lost uint64) {
 	resource := []byte(r.reader.Resource(g))
 	counts := r.reader.SumRows(c.Rows, g)
-	remainingSpans := counts.Spans + counts.Values // a series has either spans or values
+	remainingSpans := counts.Spans + counts.Values // not in a data point yet; a series has either spans or values
 	var lastSeries *totals.Series
 	r.reader.VisitPoints(c.Sealed, c.Rows, g, &counts, func(p *Point) {
 		spansInPoint := min(p.Durations.Spans, remainingSpans)
 		remainingSpans -= spansInPoint
 		lastSeries = r.addPoint(resource, p, spansInPoint)
 	})
-	if isAnyPoint := lastSeries != nil; !isAnyPoint {
+	hasPoint := lastSeries != nil
+	if !hasPoint {
 		return remainingSpans
 	}
 	lastSeries.Spans += remainingSpans

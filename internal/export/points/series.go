@@ -42,7 +42,7 @@ type grouper struct {
 	scratch         attributes         // attributes of the resource or series that is being identified
 	resources       []string           // encoded
 	resourceIndexes map[string]int32   // indexes in resources
-	lastOrigin      *span.Origin       // argument of the last call of resourceOf
+	lastOrigin      *span.Origin       // last origin with a service that resourceOf was called with
 	lastResource    int32              // result of that call
 	groupIndexes    map[seriesID]int32 // indexes in groups
 	groups          []Group
@@ -84,15 +84,16 @@ func (g *grouper) GroupRows(sealed *aggregate.Sealed, rows []export.Row) []Group
 	return g.groups
 }
 
-// resourceOf returns the resource for the process o and the labels in k of its spans, as an index in g.resources. The
-// service of this resource is that of the process or, if the process has none, that of the spans.
+// resourceOf returns the resource of spans from the process o with the labels k, as an index in g.resources. The service
+// of this resource is that of the process or, if the process has none, that of the spans.
 func (g *grouper) resourceOf(o *span.Origin, k *span.Key) int32 {
-	hasOwnService := o.Service != ""
-	if o == g.lastOrigin && hasOwnService { // the same resource as in the last call, without encoding it again
-		return g.lastResource
+	if o.Service == "" {
+		return g.addResource(o, k.Service)
 	}
-	g.lastOrigin = o
-	g.lastResource = g.addResource(o, serviceName(o, k))
+	if o != g.lastOrigin { // otherwise the resource is that of the last call
+		g.lastOrigin = o
+		g.lastResource = g.addResource(o, o.Service)
+	}
 	return g.lastResource
 }
 
@@ -136,8 +137,9 @@ func (g *grouper) identifySeries(origin *span.Origin, k *span.Key) seriesID {
 	resource := g.resourceOf(origin, k)
 	g.scratch.bytes = g.scratch.bytes[:0]
 	g.dialect.writeKey(&g.scratch, origin, k)
-	g.scratch.releaseNames() // writeKey has reserved the names for the status
-	g.dialect.writeStatus(&g.scratch, status{isOK: g.dialect.isOK(origin, k)})
+	g.scratch.releaseNames() // permits the attributes of the status, whose names writeKey has reserved
+	withoutError := status{isOK: g.dialect.isOK(origin, k)}
+	g.dialect.writeStatus(&g.scratch, withoutError)
 	id := seriesID{resource: resource}
 	for i, seed := range g.seeds {
 		id.hashes[i] = maphash.Bytes(seed, g.scratch.bytes)
@@ -192,7 +194,8 @@ func (p *Point) setCounts(h *sketch.Histogram, weights, weightedNanos float64) {
 	if spans == 0 {
 		return
 	}
-	// p.Durations counts each span once, so the sum of the durations must not be weighted either.
+	// The sum of a histogram divided by its count must be the mean duration. p.Durations counts each span once, without
+	// its weight, so the sum must not be weighted either.
 	nanoseconds := weightedNanos
 	if averageWeight := weights / spans; averageWeight > 0 {
 		nanoseconds /= averageWeight
@@ -301,7 +304,8 @@ func (r *Reader) VisitPoints(
 		p.Attributes = r.pointAttributes
 		visit(p)
 	}
-	if hasStatus := !bytes.Equal(ofSucceeded, ofFailed); !hasStatus {
+	hasNoStatus := bytes.Equal(ofSucceeded, ofFailed)
+	if hasNoStatus { // all spans have the same attributes
 		visitPoint(allSpans, ofSucceeded)
 		return
 	}
@@ -309,15 +313,15 @@ func (r *Reader) VisitPoints(
 	visitPoint(failed, ofFailed)
 }
 
-// encodeAttributes returns the encoded attributes that all spans of a key have, and those that only spans without an
-// error or with one have. areTopLevel is true if all spans are top-level. The results are valid until the next call.
+// encodeAttributes returns three encoded lists: the attributes of all spans of a key, the further attributes of spans
+// without an error, and those of spans with an error. areTopLevel is true if all spans are top-level. The results are
+// valid until the next call.
 func (r *Reader) encodeAttributes(o *span.Origin, k *span.Key, areTopLevel bool) (common, ofSucceeded, ofFailed []byte) {
 	r.keyAttributes.bytes = r.keyAttributes.bytes[:0]
 	r.dialect.writeKey(&r.keyAttributes, o, k)
-	s := status{isOK: r.dialect.isOK(o, k), isTopLevel: areTopLevel}
-	r.encodeStatus(&r.succeededStatus, s)
-	s.isError = true
-	r.encodeStatus(&r.failedStatus, s)
+	isOK := r.dialect.isOK(o, k)
+	r.encodeStatus(&r.succeededStatus, status{isOK: isOK, isTopLevel: areTopLevel})
+	r.encodeStatus(&r.failedStatus, status{isError: true, isOK: isOK, isTopLevel: areTopLevel})
 	return r.keyAttributes.bytes, r.succeededStatus.bytes, r.failedStatus.bytes
 }
 

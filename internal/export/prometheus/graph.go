@@ -78,15 +78,17 @@ func (r *record) quantile(fraction float64) float64 {
 	if cumulative >= rank {
 		return 0
 	}
+	bucket := r.offset
 	spansInBucket := int64(0)
-	for i, change := range r.deltas { // from each bucket to the next
-		spansInBucket += change
+	for _, difference := range r.deltas { // to the number of spans in the previous bucket
+		spansInBucket += difference
 		cumulative += float64(spansInBucket)
 		if cumulative >= rank {
-			return upperBound(r.offset+int32(i), r.scale)
+			break
 		}
+		bucket++
 	}
-	return upperBound(r.offset+int32(len(r.deltas)), r.scale)
+	return upperBound(bucket, r.scale)
 }
 
 // upperBound returns the upper bound of a native bucket in seconds: 2 to the power of bucket / 2^scale.

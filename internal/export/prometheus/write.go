@@ -39,7 +39,8 @@ type encoder struct {
 // metrics of objectives. graphBounds are the upper bounds of the classic buckets of the service graph, which has no
 // classic buckets if graphBounds is empty. If isNative is true, all histograms have native buckets.
 func newEncoder(metrics []points.Metric, graphBounds []float64, isNative bool) *encoder {
-	// A message is reused for all series of its families, one after the other.
+	// Families share a message as the memory for one series at a time. Its methods fill it with the calls, the errors or
+	// the durations of a series.
 	objective := newMessage(nil, false) // without buckets, because objectives have only counters
 	e := &encoder{
 		edgeFamilies: newEdgeFamilies(newMessage(graphBounds, isNative)),
@@ -52,12 +53,12 @@ func newEncoder(metrics []points.Metric, graphBounds []float64, isNative bool) *
 		},
 	}
 	for _, metric := range metrics {
-		m := newMessage(metric.Bounds, isNative)
+		ofMetric := newMessage(metric.Bounds, isNative)
 		var families []*family
 		if metric.Calls != "" {
-			families = append(families, newCounter(metric.Calls, "Spans that were counted.", m.toCalls))
+			families = append(families, newCounter(metric.Calls, "Spans that were counted.", ofMetric.toCalls))
 		}
-		families = append(families, newHistogram(metric.Durations, metric.Help, m))
+		families = append(families, newHistogram(metric.Durations, metric.Help, ofMetric))
 		e.spanFamilies = append(e.spanFamilies, families)
 	}
 	return e
@@ -198,8 +199,8 @@ func (f *family) writeText(
 	out := &lineSkipper{out: w}
 	for i, r := range series {
 		if i > 0 {
-			single.Help = nil    // so that encode does not write HELP
-			out.skipsLine = true // TYPE, which encode always writes first then
+			single.Help = nil        // so that encode does not write HELP, and TYPE is its first line
+			out.skipsNextLine = true // TYPE
 		}
 		single.Metric = append(single.Metric[:0], f.toMetric(r))
 		_, _ = encode(out, single)
@@ -208,17 +209,17 @@ func (f *family) writeText(
 
 // lineSkipper writes text to out, and can skip one line.
 type lineSkipper struct {
-	out       *bufio.Writer
-	skipsLine bool // skip the first line of the next text
+	out           *bufio.Writer
+	skipsNextLine bool // skip the first line of the next text
 }
 
-// Write writes text to l.out, without its first line if l.skipsLine is true. It returns the length of all of text, even
-// if a line was skipped: with less, the caller would report a short write.
+// Write writes text to l.out, without its first line if l.skipsNextLine is true. It returns the length of all of text,
+// even if a line was skipped: with less, the caller would report a short write.
 func (l *lineSkipper) Write(text []byte) (int, error) {
 	written := text
-	if l.skipsLine {
+	if l.skipsNextLine {
 		_, written, _ = bytes.Cut(text, []byte("\n"))
-		l.skipsLine = false
+		l.skipsNextLine = false
 	}
 	_, err := l.out.Write(written)
 	return len(text), err //nolint:wrapcheck // not shown to anyone

@@ -99,8 +99,8 @@ type Counts struct {
 }
 
 // New returns empty totals. The spans of a series beyond the limits are counted in the overflow series of their
-// resource, which has the attributes overflowAttributes. If the limits do not permit another overflow series either,
-// they are counted in the one of commonResource.
+// resource, which has the attributes overflowAttributes. If the limits do not permit that series either, the spans are
+// counted in the overflow series of commonResource.
 func New(limits Limits, overflowAttributes, commonResource []byte) *Totals {
 	return &Totals{
 		limits:             limits,
@@ -210,9 +210,9 @@ func (t *Totals) HasNewSpans(s *Series) bool { return s.cycle == t.cycle }
 // valid until the next call.
 func (t *Totals) Resources() []*Resource { return t.resources }
 
-// overflowSeries returns the series that counts the spans of a resource and a metric whose own series exceed the
-// limits. It adds this overflow series if it does not exist. If the limits do not permit an overflow series for the
-// resource, it returns the one of t.commonResource, which is always permitted.
+// overflowSeries returns the overflow series of a resource and a metric. It counts the spans for which the limits
+// permit no other series. overflowSeries adds it if it does not exist. If the limits do not permit an overflow series
+// for the resource, it returns the one of t.commonResource, which is always permitted.
 func (t *Totals) overflowSeries(resource []byte, metric int) *Series {
 	id := SeriesID{resource, metric, []byte(t.overflowAttributes)}
 	s := t.find(id)
