@@ -209,23 +209,23 @@ func (b *buffer) countWrittenSpans(bytesWritten int) (spans int) {
 }
 
 // filterMessages removes the messages with spans for which shouldKeep returns false. It calls shouldKeep once for each
-// of them, in order, with its number of spans. A message that only defines keys is kept if a message after it is kept.
-// b must be complete (sealed).
+// of them, in order, with its number of spans. It keeps the definitions of keys that the kept spans use. b must be
+// complete (sealed).
 func (b *buffer) filterMessages(shouldKeep func(spanCount int) bool) {
-	var definitions []byte   // last message that defines keys, unless it is copied already
-	keptEnd := b.sealedStart // end of the kept messages, which are copied to the front of the same memory
+	var uncopiedDefinitions []byte // defines the keys of the next spans; copied before the first of them that is kept
+	keptEnd := b.sealedStart       // end of the kept messages, which are moved to the front of the same memory
 	keptSpans := 0
 	for message, spanCount := range b.messages() {
 		definesKeys := spanCount == 0
 		if definesKeys {
-			definitions = message // later spans refer only to these definitions, not to earlier ones
+			uncopiedDefinitions = message // earlier definitions are not used any more
 			continue
 		}
 		if !shouldKeep(spanCount) {
 			continue
 		}
-		keptEnd += copy(b.memory[keptEnd:], definitions)
-		definitions = nil
+		keptEnd += copy(b.memory[keptEnd:], uncopiedDefinitions)
+		uncopiedDefinitions = nil
 		keptEnd += copy(b.memory[keptEnd:], message)
 		keptSpans += spanCount
 	}

@@ -108,7 +108,7 @@ func (c *Client) Publish(batch []Snapshot) bool {
 }
 
 // scheduleSend makes the sender, the goroutine that sends spans, send all published spans in time, and report losses.
-// It does nothing if that is scheduled already, and the sender has not yet collected the spans.
+// It does nothing while an earlier call has scheduled a send that has not begun.
 func (c *Client) scheduleSend() {
 	if c.isSendScheduled.Load() { // the common case, and cheaper than Swap
 		return
@@ -149,16 +149,15 @@ func (c *Client) shard(number uint32) *shard {
 }
 
 // firstShard returns a number that selects the shard, a part of the client's buffers, that this goroutine should
-// try first. It is a hash of the address of the goroutine's stack. So a goroutine nearly always gets the same
-// shard, whose memory is then in the processor's cache.
+// try first. It is a hash of the address of the goroutine's stack, which no other goroutine shares. So a goroutine
+// nearly always gets the same shard, whose memory is then in the processor's cache.
 func firstShard() uint32 {
 	const pageBits = 12
 	const goldenRatio = 0x9e3779b97f4a7c15 // for Fibonacci hashing
 	var onStack byte
 	page := uint64(uintptr(unsafe.Pointer(&onStack))) >> pageBits
 	hash := page * goldenRatio
-	const lowBits = 40
-	return uint32(hash >> lowBits) // only the upper bits of the product depend on all bits of page
+	return uint32(hash >> 32) // the upper half, because only upper bits of the product depend on all bits of page
 }
 
 // wakeSender signals the sender, unless a signal is pending already.
@@ -189,8 +188,8 @@ func (c *Client) Flush(ctx context.Context) error {
 	}
 }
 
-// Close makes Publish refuse spans, and sends all buffered spans. Then it waits in two steps: at most a few seconds
-// until the daemon has delivered the spans, and until the daemon has closed the connection. It does not wait for a
+// Close makes Publish refuse spans, and sends all buffered spans. Then it waits until the daemon has delivered the
+// spans, at most a few seconds, and after that until the daemon has closed the connection. It does not wait for a
 // daemon or a destination that is unavailable. When ctx is done, spans that are not sent count as lost.
 //
 // Close returns an error if spans were lost, or if the daemon did not close the connection. A second call waits for the
@@ -226,9 +225,9 @@ func (c *Client) FeatureChanges() <-chan struct{} { return c.features.changes }
 type Stats struct {
 	Published uint64            // accepted by Publish
 	Refused   map[string]uint64 // refused by Publish, by reason
-	Sent      uint64            // completely written to the socket, minus the spans that have to be resent
+	Sent      uint64            // completely written to the socket; spans that must be resent do not count
 	Buffered  uint64            // accepted by Publish, and neither sent nor lost yet
-	Lost      map[string]uint64 // accepted by Publish and lost, by reason
+	Lost      map[string]uint64 // accepted by Publish and lost without being sent, by reason
 
 	// Unsettled is the part of Sent that the daemon has reported neither as delivered nor as lost. After
 	// Close, it is the number of spans for which Close did not wait. It is 0 if the daemon does not send

@@ -129,17 +129,17 @@ type outcomeCounts struct{ resend, ambiguous, lost uint64 }
 // (ambiguous), or are lost because their buffer was freed and they cannot be resent.
 func (s *sentBuffers) keepUndelivered(outcomes spanOutcomes) outcomeCounts {
 	lastFreed := s.lastFreedSpan(outcomes.sent)
-	freed := outcomes.countUpTo(lastFreed) // spans whose buffers were freed before
-	stored := s.removeDelivered(outcomes)  // sent spans of the buffers in s
+	withoutBuffer := outcomes.countUpTo(lastFreed) // their buffers were freed, so they cannot be resent
+	buffered := s.removeDelivered(outcomes)
 	return outcomeCounts{
-		resend:    stored[wire.Resend],
-		ambiguous: stored[wire.Ambiguous] + freed[wire.Ambiguous],
-		lost:      freed[wire.Resend], // they should be resent, but their buffers do not exist any more
+		resend:    buffered[wire.Resend],
+		ambiguous: buffered[wire.Ambiguous] + withoutBuffer[wire.Ambiguous],
+		lost:      withoutBuffer[wire.Resend],
 	}
 }
 
 // removeDelivered removes the messages that must not be resent from all buffers, and then releases empty buffers. It
-// counts all sent spans that were in the buffers before, by outcome.
+// returns how many sent spans the buffers contained before, by outcome.
 func (s *sentBuffers) removeDelivered(outcomes spanOutcomes) (counts countsByOutcome) {
 	remaining := s.buffers[:0]
 	for _, b := range s.buffers {
@@ -170,10 +170,11 @@ func (b *buffer) spansBefore() uint64 { return b.lastSpanNumber - uint64(b.spanC
 // span in each message. It keeps messages that were not sent completely. It adds the number of spans in each sent
 // message to counts.
 func (b *buffer) removeDelivered(outcomes spanOutcomes, counts *countsByOutcome) {
-	lastSpanNumber := b.spansBefore()
+	lastSpanNumber := b.spansBefore() // number of the last span before the first message
 	b.filterMessages(func(spanCount int) (shouldKeep bool) {
-		lastSpanNumber += uint64(spanCount)
-		if lastSpanNumber > outcomes.sent { // the message was not sent completely
+		lastSpanNumber += uint64(spanCount) // number of the last span of this message
+		wasSent := lastSpanNumber <= outcomes.sent
+		if !wasSent {
 			return true
 		}
 		outcome, _ := outcomes.find(lastSpanNumber)
@@ -198,7 +199,7 @@ func (s *sender) handleUnsettled(conn *connection) {
 	hasClientClosed := s.sentByeOn == conn // a bye is the last message of the client
 	switch {
 	case hasClientClosed:
-		s.requeueOnlyUnsent(sent)
+		s.requeueOnlyUnsent(sent) // without conn.recordSettled, which would reset Stats.Unsettled
 	case unsettled > 0 && conn.isKnownToNextDaemon():
 		s.unresolvedConn = conn
 	default:
@@ -206,13 +207,13 @@ func (s *sender) handleUnsettled(conn *connection) {
 	}
 }
 
-// dropUnsettled removes the sent spans of an ended connection whose outcome will never be known. The unsettled ones
-// count as lost if the daemon has crashed. Otherwise the daemon has delivered them, and Stats.Sent contains them
-// already.
+// dropUnsettled removes the sent spans of an ended connection whose outcome will never be known. If the daemon has
+// crashed, the unsettled spans count as lost. Otherwise they count as delivered, unless the context of Close has ended:
+// then Stats.Unsettled still contains them.
 func (s *sender) dropUnsettled(conn *connection, sent, unsettled uint64) {
 	hasCloseTimedOut := s.client.ctx.Err() != nil
 	if !hasCloseTimedOut {
-		conn.recordSettled(sent) // Stats.Unsettled must not include these spans any more
+		conn.recordSettled(sent) // sets Stats.Unsettled to 0
 	}
 	s.requeueOnlyUnsent(sent)
 	if conn.hasCrashed() {
@@ -237,10 +238,9 @@ func (s *sender) applyOutcomes(outcomes []uint64) {
 	}
 	s.unresolvedConn = nil
 	sent := conn.sent.Load()
-	unsettled := conn.unsettled() // before the next line sets it to 0
-	conn.recordSettled(sent)      // Stats.Unsettled must not include these spans any more
+	settled := conn.settled.Load()
+	conn.recordSettled(sent) // sets Stats.Unsettled to 0
 	if len(outcomes) > 0 {
-		settled := sent - unsettled
 		counts := s.requeueUndelivered(spanOutcomes{sent: sent, settled: settled, unsettledOutcomes: outcomes})
 		s.countOutcomes(counts)
 		return
@@ -248,7 +248,7 @@ func (s *sender) applyOutcomes(outcomes []uint64) {
 	s.requeueOnlyUnsent(sent)
 	isGraceful := conn.saidBye()
 	if !isGraceful {
-		s.countOutcomes(outcomeCounts{lost: unsettled})
+		s.countOutcomes(outcomeCounts{lost: sent - settled})
 	}
 }
 

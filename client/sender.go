@@ -62,12 +62,12 @@ func (s *sender) run() {
 	s.finish()
 }
 
-// connect tries to connect to the daemon until it succeeds. After a call of Close, it makes only one more attempt and
-// returns nil if that fails, unless the daemon has asked the client to try again later. If there is nothing to send
-// after a call of Close, connect makes no attempt and returns nil.
+// connect tries to connect to the daemon until it succeeds. After a call of Close, it returns nil if there is nothing
+// to send. Otherwise, it then makes one more attempt, and returns nil if that fails, unless the daemon has asked the
+// client to try again later.
 func (s *sender) connect() *connection {
 	for {
-		isClosing := s.client.isClosing.Load() // read before the attempt, so that one follows each call of Close
+		isClosing := s.client.isClosing.Load() // if Close is called after this line, another attempt follows
 		if isClosing {
 			s.collectAllBuffers() // so that needsConnection considers all published spans
 			if !s.needsConnection() {
@@ -116,7 +116,7 @@ func (s *sender) shouldRetryOnClose(err error) bool {
 }
 
 // pause waits before the next attempt to connect. It returns early when Close is called. If isClosing is true, Close was
-// called before the pause, which then returns early when the context of that call ends.
+// called already, and pause returns early when the context that was passed to Close ends.
 func (s *sender) pause(isClosing bool) {
 	var wakeUp <-chan struct{} = s.client.closing
 	if isClosing {
@@ -233,11 +233,11 @@ func (s *sender) sendAllBuffers(conn *connection) error {
 // collectAllBuffers moves the buffers of all shards to s.pending, full or not. The shards then contain no strings of the
 // application.
 func (s *sender) collectAllBuffers() {
-	// Publishers schedule another send for spans that they add to a shard after the loop below has passed it.
+	// This must precede the loop, so that publishers schedule another send for spans that the loop misses.
 	s.client.isSendScheduled.Store(false)
 	for i := range s.client.shards {
 		shard := &s.client.shards[i]
-		shard.lockByPolling()
+		shard.lockByPolling() // so that no publisher must wake up this goroutine when it unlocks the shard
 		shard.submitBuffer()
 		shard.mu.Unlock()
 	}
@@ -364,7 +364,8 @@ func (s *sender) awaitClosed(conn *connection, hasTimedOut bool) {
 
 // awaitOutcomes asks the daemon to export all spans now, and waits for the response. It does nothing if the daemon has
 // already reported the outcome of all spans, or if resending is disabled. hasTimedOut is true if there is no response
-// within settleTimeout. awaitOutcomes returns an error if it can't send the request, or if the context of Close is done.
+// within settleTimeout. awaitOutcomes returns an error if it can't send the request, if the connection ends, or if the
+// context of Close is done.
 func (s *sender) awaitOutcomes(conn *connection) (hasTimedOut bool, err error) {
 	isResendingEnabled := s.sentBuffers.maxBuffers > 0
 	if !isResendingEnabled || conn.unsettled() == 0 {
@@ -378,7 +379,8 @@ func (s *sender) awaitOutcomes(conn *connection) (hasTimedOut bool, err error) {
 	}
 	select {
 	case <-f.result:
-	case <-conn.ended: // no error, because the bye that the caller writes next fails
+	case <-conn.ended:
+		return false, conn.endReason
 	case <-ctx.Done():
 		hasTimedOut = true
 	}

@@ -50,7 +50,10 @@ func (s *shard) lockByPolling() {
 
 // publish encodes the batch, or counts it as refused. hasFullBuffer reports whether the sender can send a buffer now.
 func (s *shard) publish(batch []Snapshot) (accepted, hasFullBuffer bool) {
-	refusal, hasFullBuffer := s.encodeBatch(batch)
+	refusal := s.refusalBeforeEncoding(len(batch))
+	if refusal == noReason {
+		refusal, hasFullBuffer = s.encodeBatch(batch)
+	}
 	if refusal != noReason {
 		s.refused.add(refusal, len(batch))
 		return false, hasFullBuffer
@@ -58,18 +61,24 @@ func (s *shard) publish(batch []Snapshot) (accepted, hasFullBuffer bool) {
 	return true, hasFullBuffer
 }
 
-// encodeBatch encodes all spans of the batch into the buffers of the shard and returns noReason. If it must refuse
-// the batch, it encodes nothing and returns the reason. hasSubmitted reports whether it has passed a buffer to the
-// sender.
-func (s *shard) encodeBatch(batch []Snapshot) (refusal reason, hasSubmitted bool) {
+// refusalBeforeEncoding returns the reason to refuse a batch with the given number of spans without trying to encode
+// it, or noReason.
+func (s *shard) refusalBeforeEncoding(spans int) reason {
 	// The gate is checked while the shard is locked, so that no snapshots are added after the sender has closed the
 	// gate and then taken the buffer of the shard.
 	if closedReason := s.gate.closedReason(); closedReason != noReason {
-		return closedReason, false
+		return closedReason
 	}
-	if s.isProbablyTooLarge(len(batch)) {
-		return bufferFull, false
+	if s.isProbablyTooLarge(spans) {
+		return bufferFull
 	}
+	return noReason
+}
+
+// encodeBatch encodes all spans of the batch into the buffers of the shard and returns noReason. If they do not fit, it
+// removes the encoded ones again and returns the reason. hasSubmitted reports whether it has passed a buffer to the
+// sender.
+func (s *shard) encodeBatch(batch []Snapshot) (refusal reason, hasSubmitted bool) {
 	firstBuffer := s.buffer
 	var stateBefore bufferState
 	if firstBuffer != nil {
@@ -121,7 +130,7 @@ func (s *shard) appendGroup(group []Snapshot) (appended int) {
 		return 0
 	}
 	stateBefore := b.state()
-	acceptsPart := b.spanCount == 0 // an empty buffer, because no other buffer has more space
+	isBufferEmpty := b.spanCount == 0
 	if !b.canExtendMessage(len(group)) {
 		b.beginMessage()
 	}
@@ -132,7 +141,7 @@ func (s *shard) appendGroup(group []Snapshot) (appended int) {
 		appended++
 	}
 	fitsGroup := appended == len(group)
-	if !fitsGroup && !acceptsPart {
+	if !fitsGroup && !isBufferEmpty {
 		b.restore(stateBefore)
 		return 0
 	}
@@ -157,11 +166,11 @@ func (s *shard) appendSnapshot(snapshot *Snapshot) bool {
 
 // appendPreEncoded appends a span whose labels the caller of Publish has encoded in advance as key. If the current
 // buffer contains the key already, the span only refers to its number. appendPreEncoded returns false if the span does
-// not fit.
+// not fit. The caller must have checked that a span without its key fits.
 func (s *shard) appendPreEncoded(snapshot *Snapshot, key *EncodedKey) bool {
 	slot := &s.numbersByID[key.id%tableSlots] // the only possible slot for this key; it can contain another key
 	isInBuffer := slot.id == key.id           // startBuffer clears all slots, so they describe the current buffer
-	if isInBuffer {                           // appendSnapshot has checked that a span without its key fits
+	if isInBuffer {
 		s.buffer.appendWithNumber(snapshot, slot.number)
 		return true
 	}
@@ -224,7 +233,7 @@ func (s *shard) appendWithEncodedKey(snapshot *Snapshot, encodedKey []byte) (key
 func (s *shard) findOrDefineKey(encodedKey []byte) (number uint32, hasNumber bool) {
 	b := s.buffer
 	hash := hashKey(encodedKey)
-	slot := s.numbersByBytes.find(encodedKey, hash, b.definitions)
+	slot := s.numbersByBytes.find(encodedKey, hash, b.definitions) // empty if the key has no number yet
 	if !slot.isEmpty() {
 		return uint32(slot.number), true
 	}
@@ -232,8 +241,8 @@ func (s *shard) findOrDefineKey(encodedKey []byte) (number uint32, hasNumber boo
 		return 0, false
 	}
 	number = b.defineKey(encodedKey)
-	keyStart := len(b.definitions) - len(encodedKey) // defineKey has appended the key
-	*slot = keySlot{                                 // the empty slot for this key
+	keyStart := len(b.definitions) - len(encodedKey) // b.definitions now ends with the key
+	*slot = keySlot{
 		hash: hash, offset: uint16(keyStart), size: uint16(len(encodedKey)), number: uint16(number),
 	}
 	return number, true
@@ -244,8 +253,9 @@ func (s *shard) findOrDefineKey(encodedKey []byte) (number uint32, hasNumber boo
 // returns the reason.
 func (s *shard) startBuffer() reason {
 	buffersOfBatch := s.filled.length + 1 // with the current buffer
-	if buffersOfBatch == len(s.pool.buffers) {
-		return tooLarge // the batch needs more than all buffers
+	usesAllBuffers := buffersOfBatch == len(s.pool.buffers)
+	if usesAllBuffers {
+		return tooLarge
 	}
 	emptyBuffer := s.pool.take()
 	if emptyBuffer == nil {
@@ -255,7 +265,7 @@ func (s *shard) startBuffer() reason {
 		s.filled.append(s.buffer)
 	}
 	s.buffer = emptyBuffer
-	s.rejectedSpans = 0 // a buffer was free again
+	s.rejectedSpans = 0 // a batch of the rejected length can fit again, because a buffer was free
 	s.clearKeyNumbers()
 	return noReason
 }
@@ -280,7 +290,7 @@ func (s *shard) submitFilled() bool {
 
 // rollBack removes the spans of a batch that does not fit completely. firstBuffer is the buffer in which the batch
 // began, or nil if there was none, and stateBefore is its state before the batch. If the batch has taken more buffers,
-// rollBack releases them and passes firstBuffer to the sender. It returns true if it passes firstBuffer.
+// rollBack releases them and passes firstBuffer, unless it is nil, to the sender. It returns true if it does so.
 func (s *shard) rollBack(firstBuffer *buffer, stateBefore bufferState) (hasSubmitted bool) {
 	if firstBuffer != nil {
 		firstBuffer.restore(stateBefore)
@@ -290,9 +300,9 @@ func (s *shard) rollBack(firstBuffer *buffer, stateBefore bufferState) (hasSubmi
 		return false
 	}
 	s.releaseBuffersExcept(firstBuffer)
-	// No more spans can be appended to firstBuffer, because startBuffer has cleared the tables of its key numbers.
 	s.buffer = firstBuffer
-	return s.submitBuffer() // false if firstBuffer is nil
+	// No more spans can be appended to firstBuffer, because startBuffer has cleared the tables of its key numbers.
+	return s.submitBuffer()
 }
 
 // releaseBuffersExcept releases the current buffer and the buffers that the batch has filled, without firstBuffer.
