@@ -74,12 +74,9 @@ func maxRejectedSpans(p *export.Payload, rejectedPoints uint64, isCompressed boo
 	if isCompressed {
 		request = decompress(request)
 	}
-	spans := maxSpansInPoints(request, rejectedPoints)
-	hasNoHistograms := spans == 0
-	if hasNoHistograms {
-		spans = 1 // there is at least one rejected point, which counts at least one span
-	}
-	return min(spans, p.Spans)
+	const minRejected = 1 // even without histograms: a rejected point counts at least one span
+	rejectedSpans := max(minRejected, maxSpansInPoints(request, rejectedPoints))
+	return min(rejectedSpans, p.Spans)
 }
 
 // maxSpansInPoints returns the maximum number of spans that n data points of a request count together. It reads only

@@ -84,6 +84,7 @@ func (e *deltaEncoder) encodeSeries(c *export.Cycle, series points.Group, encode
 		encoded.UnencodableValues += counts.Values
 		return
 	}
+	// endSeries can have begun a new request. In any case, w.request is the one that contains the points.
 	w.request.spans += counts.Spans
 	w.request.values += counts.Values
 }
@@ -100,12 +101,12 @@ type totalsEncoder struct {
 func (e *totalsEncoder) encode(c *export.Cycle, emit func(*request)) export.Encoded {
 	e.begin(c, emit)
 	w := e.writer
-	period := w.window // of the cycle, set by begin
-	lostSpans := e.totals.AddCycle(c, int64(period.start), int64(period.end))
-	encoded := export.Encoded{Unencodable: lostSpans}
-	for resource := range rotated(e.totals.Resources()) {
+	period := w.window                                                            // of the cycle, set by begin
+	notAddedSpans := e.totals.AddCycle(c, int64(period.start), int64(period.end)) // no total contains them
+	encoded := export.Encoded{Unencodable: notAddedSpans}
+	for resource := range fromRandomStart(e.totals.Resources()) {
 		w.beginResource([]byte(resource.Encoded))
-		for series := range rotated(resource.Series) {
+		for series := range fromRandomStart(resource.Series) {
 			e.encodeSeries(series, &encoded)
 		}
 	}
@@ -137,7 +138,7 @@ func (e *totalsEncoder) encodeSeries(s *totals.Series, encoded *export.Encoded) 
 		return
 	}
 	if countsValues {
-		return // values need no count in the request: they are delivered when all spans of their cycle are
+		return // the request counts only spans; the values of a cycle are delivered when all its spans are
 	}
 	undelivered := e.totals.Undelivered(s)
 	if undelivered > 0 {
@@ -145,8 +146,8 @@ func (e *totalsEncoder) encodeSeries(s *totals.Series, encoded *export.Encoded) 
 	}
 }
 
-// rotated iterates over a list from a random position, wrapping around at the end.
-func rotated[T any](list []T) iter.Seq[T] {
+// fromRandomStart iterates over a list from a random position, wrapping around at the end.
+func fromRandomStart[T any](list []T) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		if len(list) == 0 {
 			return

@@ -132,8 +132,8 @@ func TestExplicitBuckets_MeasuresKeepUnit(t *testing.T) {
 	wait := points.Metric{Durations: "wait", Unit: "s", IsMeasure: true, Bounds: []float64{0.5}}
 	w := writer{metrics: []metricPair{{durations: newHistogram(&wait, cumulative)}}}
 	w.useMilliseconds()
-	if got := w.metrics[0].durations; got.unitsPerValue != 1 || got.bounds[0] != 0.5 {
-		t.Errorf("the bounds are %v, and %v units are sent per value", got.bounds, got.unitsPerValue)
+	if got := w.metrics[0].durations; got.unitsPerSecond != 1 || got.bounds[0] != 0.5 {
+		t.Errorf("the bounds are %v, and %v units are sent per second", got.bounds, got.unitsPerSecond)
 	}
 }
 

@@ -33,7 +33,6 @@ func newObjectives(c *Config, w *writer) objectives {
 }
 
 // encode adds the counts of a cycle to the totals, and writes all totals: for each objective, a series with two points.
-// A series always fits in a request, because it is much shorter than export.MinPayloadBytes.
 func (o *objectives) encode(c *export.Cycle, w *writer) {
 	if len(o.totals) == 0 {
 		return
@@ -47,6 +46,6 @@ func (o *objectives) encode(c *export.Cycle, w *writer) {
 	for i, total := range o.totals {
 		w.writePoint(&points.Point{Metric: o.events, Attributes: o.attributes[i], Calls: uint64(total.Events)}, o.start)
 		w.writePoint(&points.Point{Metric: o.good, Attributes: o.attributes[i], Calls: uint64(total.Good)}, o.start)
-		w.endSeries()
+		w.endSeries() // always fits, because even the smallest payload (export.MinPayloadBytes) is much longer
 	}
 }

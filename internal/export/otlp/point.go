@@ -107,7 +107,7 @@ func (m *metric) appendExplicit(b []byte, p *points.Point, period window) []byte
 	b = protolite.AppendFixed64(b, fieldStart, period.start)
 	b = protolite.AppendFixed64(b, fieldTime, period.end)
 	b = protolite.AppendFixed64(b, fieldPointCount, p.Durations.Spans)
-	b = protolite.AppendDouble(b, fieldPointSum, p.Seconds*m.unitsPerValue)
+	b = protolite.AppendDouble(b, fieldPointSum, p.Seconds*m.unitsPerSecond)
 	b = protolite.AppendHead(b, fieldExplicitCounts, fixed64Size*len(p.Classic))
 	for _, spans := range p.Classic {
 		b = protowire.AppendFixed64(b, spans)
@@ -165,7 +165,7 @@ func (m *metric) appendExemplar(b []byte, field protolite.Number, x exemplars.Ex
 		return b
 	}
 	const nanosPerSecond = 1e9
-	nanosPerUnit := nanosPerSecond / m.unitsPerValue // the unit is a second or a millisecond
+	nanosPerUnit := nanosPerSecond / m.unitsPerSecond // the unit of the metric is a second or a millisecond
 	value := sketch.Truncate(x.Duration) / nanosPerUnit
 	b = protolite.AppendHead(b, field, exemplarSize)
 	b = protolite.AppendFixed64(b, fieldExemplarTime, uint64(x.End))

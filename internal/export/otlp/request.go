@@ -42,15 +42,15 @@ type metricPair struct{ calls, durations metric }
 
 // metric is a metric of a resource.
 type metric struct {
-	name          string
-	head          []byte           // encoded fields before the points, such as name and unit
-	dataField     protolite.Number // number of the field with the points, which depends on the type of the metric
-	dataTail      []byte           // encoded fields after the points, such as temporality
-	bounds        []float64        // bounds of explicit buckets, as sent; nil for exponential buckets and counters
-	isOfSpans     bool             // the values are durations of spans in seconds, not values of a measure
-	unitsPerValue float64          // 1000 for durations that are sent in milliseconds, otherwise 1
-	points        []byte           // encoded points of complete series
-	currentSeries []byte           // encoded points of the current series
+	name           string
+	head           []byte           // encoded fields before the points, such as name and unit
+	dataField      protolite.Number // number of the field with the points, which depends on the type of the metric
+	dataTail       []byte           // encoded fields after the points, such as temporality
+	bounds         []float64        // bounds of explicit buckets, as sent; nil for exponential buckets and counters
+	isOfSpans      bool             // the values are durations of spans in seconds, not values of a measure
+	unitsPerSecond float64          // 1000 for durations that are sent in milliseconds, otherwise 1
+	points         []byte           // encoded points of complete series
+	currentSeries  []byte           // encoded points of the current series
 
 	includesZero bool // a counter of 0 is written
 }
@@ -97,7 +97,7 @@ func newHistogram(m *points.Metric, temporality uint64) metric {
 	if m.Bounds != nil {
 		dataField = fieldMetricHistogram
 	}
-	name := m.Durations
+	name := m.Durations // the name of the histogram
 	return metric{
 		name:      name,
 		head:      histogramHead(name, m.Help, cmp.Or(m.Unit, seconds)),
@@ -105,7 +105,7 @@ func newHistogram(m *points.Metric, temporality uint64) metric {
 		dataTail:  protolite.AppendVarint(nil, fieldTemporality, temporality),
 		bounds:    m.Bounds,
 
-		isOfSpans: !m.IsMeasure, unitsPerValue: 1,
+		isOfSpans: !m.IsMeasure, unitsPerSecond: 1,
 	}
 }
 
@@ -117,8 +117,9 @@ func (w *writer) useMilliseconds() {
 		if !durations.isOfSpans {
 			continue
 		}
-		durations.unitsPerValue = 1000
-		durations.head = histogramHead(durations.name, "", "ms")
+		durations.unitsPerSecond = 1000
+		const noDescription = ""
+		durations.head = histogramHead(durations.name, noDescription, "ms")
 		durations.bounds = inMilliseconds(durations.bounds)
 	}
 }
@@ -198,9 +199,9 @@ func (m *metric) appendHistogram(b []byte, p *points.Point, period window) []byt
 // and discards the points, if they do not fit in an empty request.
 func (w *writer) endSeries() (fits bool) {
 	fits = w.addSeries()
-	if !fits && w.hasSeries { // otherwise the request is empty already
+	if !fits && w.hasSeries { // other series use space in the request
 		w.endRequest()
-		fits = w.addSeries() // to an empty request
+		fits = w.addSeries() // to the next request, which is empty
 	}
 	for m := range w.allMetrics {
 		m.currentSeries = m.currentSeries[:0]
