@@ -42,8 +42,8 @@ func (b *body) withTrace(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(info httptrace.GotConnInfo) {
 			conn := unwrapConn(info.Conn)
-			conn.body.Store(b)
-			b.conn.Store(conn)
+			conn.body.Store(b) // so that conn knows when it has written all of the body
+			b.conn.Store(conn) // so that the body knows whether a write has failed
 		},
 		Got100Continue: func() { b.isRequested.Store(true) },
 	})

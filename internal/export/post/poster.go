@@ -226,7 +226,7 @@ func (p *Poster) send(ctx context.Context, header http.Header, content []byte, m
 // If the request had a connection, the next request must probe the destination first.
 func (p *Poster) answerWithoutResponse(b *body, err error, mode expectMode) Answer {
 	if b.hasConnection() {
-		p.replaceMode(mode, probeFirst)
+		p.replaceMode(mode, probeFirst) // does nothing if another request has changed the mode since
 	}
 	switch {
 	case b.wasWithdrawn(): // nothing was sent, because the destination did not request the body in time
@@ -250,15 +250,16 @@ func (p *Poster) continueTimeout(ctx context.Context) time.Duration {
 }
 
 // Probe finds out how the destination accepts bodies. It sends a body without statistics, and the header Expect:
-// 100-continue. It sets the mode to whenRequested if the destination requests the body, and to immediate if it
-// responds without doing so. It returns an error if there is no response.
+// 100-continue. If the destination does not request the body, Probe sends it after Config.ContinueTimeout. It sets the
+// mode to whenRequested if the destination requests the body, and to immediate if it responds without doing so. It
+// returns an error if there is no response.
 func (p *Poster) Probe(ctx context.Context) error {
 	const expectsContinue = true
 	req, body, err := p.newPost(ctx, http.Header{}, p.cfg.EmptyBody, expectsContinue)
 	if err != nil {
 		return err
 	}
-	resp, err := p.lenientTransport.RoundTrip(req) // sends the body after a while even if it is not requested
+	resp, err := p.lenientTransport.RoundTrip(req)
 	if err != nil {
 		return p.noResponse("probe", err)
 	}
@@ -279,7 +280,7 @@ func (p *Poster) Get(ctx context.Context, path string, limit int64) Answer {
 	if err != nil {
 		return failedAnswer(export.OutcomeRefused, err)
 	}
-	resp, err := p.lenientTransport.RoundTrip(req) // the two transports differ only for requests with a body
+	resp, err := p.lenientTransport.RoundTrip(req) // either transport: they differ only in when they send a body
 	if err != nil {
 		return failedAnswer(export.OutcomeNotYet, err)
 	}
