@@ -59,7 +59,7 @@ type discovery struct {
 }
 
 // newDiscovery returns a discovery, which reads the features of the agent at url, for example whether it
-// accepts statistics. Until the agent answers, they are assumed to be DefaultFeatures. If isAutoDiscovered is true, no
+// accepts statistics. Until the agent answers, the discovery assumes DefaultFeatures. If isAutoDiscovered is true, no
 // statistics are sent before the agent has answered that it accepts them.
 func newDiscovery(log *slog.Logger, c client, url URL, isAutoDiscovered bool) *discovery {
 	d := &discovery{
@@ -84,8 +84,8 @@ func (d *discovery) watch(ctx context.Context, link *export.Link) {
 	}
 }
 
-// waitForNextRead returns when the agent's /info should be read again, or when ctx ends. While the agent accepts
-// statistics, there must be a reason to read it. Otherwise the next read is after discoveryPause.
+// waitForNextRead returns when the agent's /info should be read again, or when ctx ends. If the agent accepts
+// statistics, it waits for an event that waitForReasonToRead describes. Otherwise it waits for discoveryPause.
 func (d *discovery) waitForNextRead(ctx context.Context, link *export.Link, lastReadOK bool) {
 	if d.acceptsStatistics() {
 		d.waitForReasonToRead(ctx, link, lastReadOK)
@@ -225,9 +225,12 @@ func (d *discovery) noticeState(state string) {
 		return
 	}
 	previous := d.lastState.Swap(&state)
-	isNew := state != *previous
-	// Without isNew, each response would cause a read if a proxy modifies /info: state never equals that of d.lastInfo.
-	if isNew && state != d.lastInfo.Load().state {
+	isRepeated := state == *previous
+	if isRepeated { // one read per state is enough; behind a proxy that modifies /info, no read would return this state
+		return
+	}
+	wasRead := state == d.lastInfo.Load().state
+	if !wasRead {
 		d.requestRead()
 	}
 }

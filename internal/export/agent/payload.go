@@ -59,7 +59,8 @@ func rowsOfFirstOrigin(rows []export.Row) []export.Row {
 }
 
 // encodeOrigin encodes rows, which must all be from the same process, as one or more payloads of at most c.Limit
-// bytes. It passes each payload to emit. It returns the number of spans in rows that are too large for a payload.
+// bytes. It passes each payload to emit. It skips each row that is too large for a payload, and returns the number of
+// spans in skipped rows.
 func (e *encoder) encodeOrigin(
 	c *export.Cycle, rows []export.Row, emit func(*export.Payload),
 ) (unencodable uint64) {
@@ -80,9 +81,9 @@ func (e *encoder) encodeOrigin(
 const maxBucketHeadBytes = 64
 
 // encodeGroups encodes rows, the counters of one label set each, until one payload is full, and sets e.groups to the
-// encoded rows. A payload is full if its buckets, including their heads, have maxBytes. A row that exceeds this limit
-// alone is skipped. consumedRows is the number of rows that were encoded or skipped, and skippedSpans the number of
-// spans in skipped rows.
+// encoded rows. maxBytes is the maximum length of all buckets of a payload together. A row that exceeds it alone is
+// skipped. consumedRows is the number of rows that were encoded or skipped, and skippedSpans the number of spans in
+// skipped rows.
 func (e *encoder) encodeGroups(rows []export.Row, maxBytes int) (consumedRows int, skippedSpans uint64) {
 	e.groupWriter.Reset()
 	e.groups = e.groups[:0]
@@ -100,8 +101,8 @@ func (e *encoder) encodeGroups(rows []export.Row, maxBytes int) (consumedRows in
 			skippedSpans += row.Spans
 			continue
 		}
-		neededBytes := groupBytes + e.bucketHeadBytes(row)
-		if neededBytes > freeBytes { // the next payload begins with this row
+		neededBytes := groupBytes + e.bucketHeadBytes(row) // the head is needed unless row continues the last bucket
+		if neededBytes > freeBytes {                       // the next payload begins with this row
 			e.groupWriter.Truncate(start)
 			return i, skippedSpans
 		}
@@ -131,8 +132,7 @@ func sameBucket(a, b *export.Row) bool {
 }
 
 // newPayload returns a payload with the groups that encodeGroups has encoded. It divides them into buckets: each bucket
-// contains the groups of one period, which is width nanoseconds long. The payload gets the next sequence number. Then
-// e.groups does not refer to rows any more.
+// contains the groups of one period, which is width nanoseconds long. The payload gets the next sequence number.
 func (e *encoder) newPayload(origin *span.Origin, width uint64) *export.Payload {
 	bucketCount, spans := e.countBuckets()
 	e.head.Reset()
@@ -147,7 +147,7 @@ func (e *encoder) newPayload(origin *span.Origin, width uint64) *export.Payload 
 		body = e.appendBucket(body, bucket, width)
 		remaining = remaining[len(bucket):]
 	}
-	clear(e.groups) // the rows are released with the cycle
+	clear(e.groups) // so that the memory of the rows can be freed after the cycle
 	return &export.Payload{Origin: *origin, Body: body, Spans: spans}
 }
 
@@ -177,11 +177,11 @@ func groupsOfFirstBucket(groups []group) []group {
 // nanoseconds.
 func (e *encoder) appendBucket(body []byte, groups []group, width uint64) []byte {
 	first, last := groups[0], groups[len(groups)-1]
-	start := first.row.Bucket()
+	startTime := max(0, first.row.Bucket()) // nanoseconds since the Unix epoch; the format has no negative times
 	e.head.Reset()
 	const fieldCount = 3
 	e.head.beginMap(fieldCount)
-	e.head.number("Start", uint64(max(0, start)))
+	e.head.number("Start", uint64(startTime))
 	e.head.number("Duration", width)
 	e.head.beginArray("Stats", len(groups)) // the groups are its elements
 	body = append(body, e.head.Bytes()...)

@@ -79,16 +79,19 @@ func denseRange(runs []sketch.Run) (first, end int) {
 	bestSavings := 0
 	start, savings := 0, 0 // the best range that ends with the current run, and the bytes that it saves
 	for i, run := range runs {
+		gapBytes := 0
 		if i > 0 {
 			emptyBins := int(run.First - runs[i-1].End)
-			savings -= denseBinBytes * emptyBins // a range across this gap contains its empty bins
+			gapBytes = denseBinBytes * emptyBins
 		}
-		isBetterWithoutEarlierRuns := savings <= 0
-		if isBetterWithoutEarlierRuns {
-			start, savings = i, 0
+		isWorthCrossingGap := savings > gapBytes
+		if isWorthCrossingGap {
+			savings -= gapBytes
+		} else {
+			start, savings = i, 0 // a range that begins with this run is better
 		}
 		savings += entryBytes(run) - denseBinBytes*run.Len()
-		if savings >= bestSavings {
+		if savings >= bestSavings { // of equally good ranges, the last one
 			bestSavings = savings
 			first = start
 			end = i + 1
