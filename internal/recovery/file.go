@@ -64,11 +64,12 @@ func Create(c Config) (*File, error) {
 		return nil, err
 	}
 	f.file = file
-	f.path = strings.TrimSuffix(file.Name(), unfinishedSuffix) // path of the complete file
+	temporaryPath := file.Name()
+	f.path = strings.TrimSuffix(temporaryPath, unfinishedSuffix)
 	f.name = strings.TrimPrefix(filepath.Base(f.path), filepath.Base(filePrefix))
 	f.predecessors.ownName = f.name
 	f.writeHeader(c.Connections)
-	if err := os.Rename(file.Name(), f.path); err != nil {
+	if err := os.Rename(temporaryPath, f.path); err != nil { // other daemons can read the file from now on
 		return nil, deleteTemporary(file, fmt.Errorf("rename recovery file: %w", err))
 	}
 	return f, nil

@@ -58,7 +58,7 @@ type predecessor struct {
 	isSurplus       bool            // exceeds maxKeptFiles, so its file is removed early
 	isStuck         bool            // the file can't be removed
 	reportedStage   reportStage     // losses that this daemon or an earlier one has reported
-	recordedStage   reportStage     // value of reportedStage that was last written to the file
+	stageInFile     reportStage     // value of reportedStage that was last written to the file
 	firstReportTime time.Time       // time when an earlier daemon reported the crash
 }
 
@@ -269,7 +269,7 @@ func (p *predecessors) addCrashed(name string) (d *predecessor, isRunning bool) 
 }
 
 // read reads the recovery file of a crashed daemon, and computes how many spans were lost in the crash.
-// d.receiverLosses counts the spans that only the crashed daemon had. d.clientLoss counts the spans that are lost unless a
+// d.receiverLosses counts the spans of which no client has a copy. d.clientLoss counts the spans that are lost unless a
 // client reconnects and resends them.
 func (d *predecessor) read() error {
 	var c contents
@@ -278,7 +278,7 @@ func (d *predecessor) read() error {
 	}
 	d.startTime = c.startTime
 	d.reportedStage = reportStage(c.reportedStage) // losses that other daemons have reported
-	d.recordedStage = d.reportedStage              // the file contains this value, so it need not be written
+	d.stageInFile = d.reportedStage
 	if c.reportedAt > 0 {
 		d.firstReportTime = time.Unix(0, int64(c.reportedAt))
 	}
@@ -355,7 +355,7 @@ func (d *predecessor) awaitsClients() bool {
 }
 
 // reportCrash logs and counts the crash of a daemon, and the lost spans of which no client has a copy. If
-// awaitsClients is true, clients have copies of other spans and can still resend them. reportCrash logs their number.
+// awaitsClients is true, it also logs the number of spans that clients can still resend.
 func (p *predecessors) reportCrash(d *predecessor, awaitsClients bool) {
 	p.crashCount++
 	if d.readErr != nil {
@@ -459,19 +459,19 @@ func (d *predecessor) isExpired() bool {
 func (p *predecessors) hasNewReports() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.ContainsFunc(p.crashed, func(d *predecessor) bool { return d.reportedStage > d.recordedStage })
+	return slices.ContainsFunc(p.crashed, func(d *predecessor) bool { return d.reportedStage > d.stageInFile })
 }
 
 // recordReport writes into the recovery file which losses have been reported, if that has changed.
 func (d *predecessor) recordReport() {
-	if d.reportedStage == d.recordedStage {
+	if d.reportedStage == d.stageInFile {
 		return
 	}
 	if d.firstReportTime.IsZero() {
 		d.firstReportTime = time.Now()
 	}
 	d.write(reportedOffset, uint64(d.reportedStage), uint64(d.firstReportTime.UnixNano()))
-	d.recordedStage = d.reportedStage
+	d.stageInFile = d.reportedStage
 }
 
 // removeFile deletes and closes the recovery file of a crashed daemon. If it cannot delete the file, it
@@ -569,7 +569,7 @@ func (d *predecessor) answerClient(connection uint64) (outcomes []uint64, err er
 	if err != nil || found == nil {
 		return nil, err
 	}
-	if found.hasClientReturned() { // d.clientLoss does not contain its spans any more
+	if found.hasClientReturned() { // an earlier answer has subtracted its spans from d.clientLoss
 		return c.outcomes(found), nil
 	}
 	areReportedLost := d.reportedStage == allReported
@@ -579,7 +579,8 @@ func (d *predecessor) answerClient(connection uint64) (outcomes []uint64, err er
 	}
 	// The client will resend the undelivered spans, so they are not lost.
 	d.clientLoss.subtract(c.connectionLoss(found))
-	d.write(recordOffset(slot)+outcomesSentOffset, 1)
+	const outcomesSent = 1
+	d.write(recordOffset(slot)+outcomesSentOffset, outcomesSent)
 	return c.outcomes(found), nil
 }
 
@@ -615,7 +616,7 @@ type spanGroup struct {
 // was written. Each group contains the spans of one cycle (export interval). If the record had no room for all
 // cycles, one group contains the spans of several cycles. The oldest group is the first.
 func (c *contents) unsettledGroups(connection *record) (groups []spanGroup) {
-	previousSpan := connection.settled // number of the last span before the group
+	previousSpan := connection.settled // number of the last span before the group; groups contain no settled span
 	for _, r := range connection.allRanges() {
 		hasUnsettled := r.lastSpan > previousSpan
 		if !hasUnsettled {

@@ -111,7 +111,7 @@ func (s *SettlementTracker) hasCycle() bool { return s.cyclePlusOne.Load() > 0 }
 
 // EnterCycle records that spans from now on are counted in the given cycle (an export interval, or a
 // part of one). Spans received before belong to the cycle of the previous call. If both cycles are the
-// same, EnterCycle does nothing.
+// same, EnterCycle does nothing. Only the publisher calls it, so the check does not need s.mu.
 func (s *SettlementTracker) EnterCycle(cycle uint64) {
 	isSameCycle := s.hasCycle() && s.Cycle() == cycle
 	if isSameCycle {
@@ -134,8 +134,8 @@ func (s *SettlementTracker) endCycle() {
 }
 
 // addRange appends a range to s.openRanges: the spans of the given cycle, which end with number lastSpan. If
-// there are too many ranges, addRange extends the last one instead. Then the spans of several cycles are settled
-// together, after the last of these cycles.
+// there are too many ranges, addRange extends the last one instead. SettleBefore then settles all spans of this range
+// together, when the last of its cycles is settled.
 func (s *SettlementTracker) addRange(cycle, lastSpan uint64) {
 	maxRanges := maxOpenRanges
 	if s.file == nil {
@@ -188,7 +188,7 @@ func (s *SettlementTracker) SettleBefore(cycle uint64) uint64 {
 		s.openRanges = slices.Delete(s.openRanges, 0, 1)
 	}
 	isLastCycleSettled := s.hasCycle() && s.Cycle() < cycle
-	if isLastCycleSettled { // its spans are not in s.openRanges, because the publisher has not entered a later cycle
+	if isLastCycleSettled { // s.openRanges does not contain its spans until the publisher enters the next cycle
 		s.settled = s.received.Load()
 	}
 	if s.settled != previous {
