@@ -62,8 +62,8 @@ type counters struct {
 	wakes     atomic.Uint64
 }
 
-// init prepares an empty ring of 1<<shift slots. Positions begin at s.size, because the zeroed words of a new ring would
-// mark slots of the lap before that as published.
+// init prepares an empty ring of 1<<shift slots. Positions begin at s.size, the start of lap 1, because the zeroed words
+// of a new ring look like published slots of lap 0.
 func (s *sequence) init(shift uint) {
 	s.shift = shift
 	s.size = 1 << shift
@@ -109,9 +109,9 @@ func (s *sequence) claim(n uint64) (start uint64, result Result) {
 	return 0, Contended
 }
 
-// hasSpaceUpTo reports whether the ring has space for all slots from s.head, the first one that the consumer has not
-// freed, up to the position end. It reads s.head only if an older copy says that there is no space, because
-// reading it slows down the consumer.
+// hasSpaceUpTo reports whether a claim that ends at position end fits in the ring, after the slots that the consumer has
+// not freed. s.head is the first of them. It is read only if an older copy says that there is no space, because reading
+// it slows down the consumer.
 func (s *sequence) hasSpaceUpTo(end uint64) bool {
 	oldHead := s.headCopy.Load()
 	if s.isWithinSize(oldHead, end) {

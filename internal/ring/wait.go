@@ -124,8 +124,8 @@ func (i *idlePolicy) beginSleep(isNap bool) {
 	i.hadWork = false
 }
 
-// setNapsToSkip decides, after a nap, how many of the next naps are replaced by parks: none if there was work,
-// otherwise 1, 3, 7 and then 15.
+// setNapsToSkip must be called after a nap. It decides how many naps are skipped, so that the consumer parks instead:
+// none if work arrived during the nap, otherwise 1, then 3, 7 and 15.
 func (i *idlePolicy) setNapsToSkip() {
 	if i.hadWork {
 		i.napsToSkip = 0
