@@ -147,7 +147,7 @@ func (b *Balancer) raisePeak(keys int64) {
 }
 
 // growTo divides the partitions into smaller ones if there are too few for the given number of different keys.
-// No key changes its drainers by that. growTo never removes partitions, because unused ones cost nothing.
+// Each key stays with its drainers. growTo never removes partitions, because unused ones cost nothing.
 func (b *Balancer) growTo(keys int) {
 	current := b.Routing()
 	partitions := partitionsFor(b.config.Drainers, keys)
