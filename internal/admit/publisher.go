@@ -115,19 +115,19 @@ func (p *Publisher) SettleBefore(cycle uint64) (settled uint64) {
 // Dropped returns the number of spans that were not admitted. It is safe for concurrent use.
 func (p *Publisher) Dropped() uint64 { return p.dropped.Load() }
 
-// Counted returns the record of span i of a batch, and the number of the cycle, one export interval, that
-// counts the span. The record of an ignored span has no valid key. Counted may only be called by the
-// commit function that is passed to PublishTogether.
+// Counted returns the record of span i of the current batch, and the number of the export interval that counts the
+// span. The record of an ignored span has no valid key. Counted may only be called by the callback commit of
+// PublishTogether.
 func (p *Publisher) Counted(i int) (cycle uint64, slot *aggregate.Slot) {
 	return p.settlement.Cycle(), &p.batch.slots[i]
 }
 
-// CountedSpans returns how many spans of the current batch are counted: all except for ignored ones. Only
-// the function commit of PublishTogether may call it.
+// CountedSpans returns how many spans of the current batch are counted: all except for ignored ones. It may only be
+// called by the callback commit of PublishTogether.
 func (p *Publisher) CountedSpans() int { return p.batch.spans - p.batch.ignored }
 
-// CountedValues returns how many values of the current batch are counted: all except for those of ignored spans. Only
-// the function commit of PublishTogether may call it.
+// CountedValues returns how many values of the current batch are counted: all except for those of ignored spans. It may
+// only be called by the callback commit of PublishTogether.
 func (p *Publisher) CountedValues() int { return p.batch.values - p.batch.ignoredValues }
 
 // Cycle returns the number of the export interval in which the current batch is counted. It may only be

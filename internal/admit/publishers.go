@@ -49,8 +49,8 @@ func DefaultConfig() Config {
 // numbers: seven eighths of MaxKeyBytes. The rest is for keys without a number, which can always be removed.
 func (c *Config) MaxNumberedBytes() int { return c.MaxKeyBytes - c.MaxKeyBytes/8 }
 
-// minKeyBytes is the lowest valid MaxKeyBytes: 160 KiB. MaxNumberedBytes is 140 KiB then, which is more than the
-// 128 KiB for keys that the protocol guarantees to every client, wire.MinMaxKeyBytes.
+// minKeyBytes is the lowest valid MaxKeyBytes. The part of it that MaxNumberedBytes returns is still more than
+// wire.MinMaxKeyBytes, which the protocol guarantees to every client.
 const minKeyBytes = wire.MinMaxKeyBytes * 5 / 4
 
 // Check validates c. The error names every invalid field.
