@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"reflect"
 	"unsafe"
 
@@ -133,21 +134,21 @@ func (d *decoder) decodeBytes() ([]byte, error) {
 // decodeInteger decodes an integer of any width into dst. lead is the first byte of the encoded
 // integer, which is not read yet. decodeInteger returns an error if dst cannot represent the integer.
 func (d *decoder) decodeInteger(dst reflect.Value, lead byte) error {
-	unsigned, err := d.DecodeUint64() // two's complement for negative integers
+	bits, err := d.DecodeUint64()
 	if err != nil {
 		return err
 	}
-	signed := int64(unsigned)
-	isEncodedAsUint64 := lead == msgpcode.Uint64 // no other encoding can exceed an int64
-	isNegative := signed < 0 && !isEncodedAsUint64
-	exceedsInt64 := signed < 0 && isEncodedAsUint64
-	fitsUint := dst.CanUint() && !isNegative && !dst.OverflowUint(unsigned)
-	fitsInt := dst.CanInt() && !exceedsInt64 && !dst.OverflowInt(signed)
+	hasHighBit := bits > math.MaxInt64
+	isUnsigned := lead == msgpcode.Uint64   // no other encoding can exceed an int64
+	isNegative := hasHighBit && !isUnsigned // bits is the two's complement
+	exceedsInt64 := hasHighBit && isUnsigned
+	fitsUint := dst.CanUint() && !isNegative && !dst.OverflowUint(bits)
+	fitsInt := dst.CanInt() && !exceedsInt64 && !dst.OverflowInt(int64(bits))
 	switch {
 	case fitsUint:
-		dst.SetUint(unsigned)
+		dst.SetUint(bits)
 	case fitsInt:
-		dst.SetInt(signed)
+		dst.SetInt(int64(bits))
 	default:
 		return fmt.Errorf("an integer that exceeds the range of %s", dst.Type())
 	}
