@@ -149,8 +149,8 @@ func (c *call) readHead() (refusal *reply) {
 	requestSignal, isGRPCPath, isKnownPath := signalOf(c.HTTP.URL.Path)
 	c.signal = requestSignal
 	isGRPCType := c.encoding == encodingGRPC
-	isTypeOfOtherPath := isKnownPath && isGRPCType != isGRPCPath // gRPC at an HTTP path, or the other way round
-	isSupportedType := c.encoding != unknownEncoding && !isTypeOfOtherPath
+	matchesPath := !isKnownPath || isGRPCType == isGRPCPath // not gRPC at an HTTP path, or the other way round
+	isSupportedType := c.encoding != unknownEncoding && matchesPath
 	if !isSupportedType {
 		c.encoding = c.refusalEncoding(isGRPCPath)
 	}

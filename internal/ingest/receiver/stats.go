@@ -53,7 +53,7 @@ type Status struct {
 func (s *Server) Status(resultNames []string, forwards *ForwardStats) Status {
 	const firstIndex = 0 // index of resultNames[0] in Setup.Results
 	status := Status{
-		Requests:  s.Results(resultNames, firstIndex), // s can be nil
+		Requests:  s.Results(resultNames, firstIndex), // 0 for each result if s is nil
 		Forwarded: forwards.Counts(),
 		Refusal:   forwards.lastError.Load(),
 	}
