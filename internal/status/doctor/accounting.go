@@ -40,8 +40,8 @@ func (f *Findings) checkBalances(subject string, s *status.Status) {
 	for i := range s.Destinations {
 		d := &s.Destinations[i].Accounting
 		unsent := sum(d.UnsentBy)
-		accounted := d.Flushed + unsent + d.Pending
-		accounted += d.BeforeDiscovery // 0 unless the destination is auto-discovered, so the text omits it
+		// The text omits BeforeDiscovery, which is 0 unless the destination is auto-discovered.
+		accounted := d.Flushed + unsent + d.Pending + d.BeforeDiscovery
 		f.checkBalance(subject, s, spans.Aggregated, accounted,
 			"of %d counted spans, the destination %s accepted %d; %d could not be sent, and %d are pending",
 			spans.Aggregated, s.Destinations[i].Name, d.Flushed, unsent, d.Pending)
