@@ -26,31 +26,29 @@ type benchOptions struct {
 func (o *benchOptions) addFlags(f *pflag.FlagSet) {
 	c := &o.config
 	f.StringVar(&c.Workload, "workload", c.Workload,
-		"shape of the spans: stable, pool, skewed, burst, adversarial; also unique-resource, unique-peer; "+
-			"flood:SHAPE or flood:SHAPE:5%, see below; or traces, of the agent's API")
+		"spans to send: stable, pool, skewed, burst, adversarial, unique-resource, unique-peer, "+
+			"flood:SHAPE or flood:SHAPE:5%, see above, or traces over the agent's API")
 	f.StringVar(&c.Format, "format", c.Format,
-		"of traces: which recorded request is sent, "+strings.Join(bench.Recorded, ", "))
-	f.IntVar(&c.KeyCount, "key-count", 0, "so many keys in the shape of stable, instead of a workload")
-	f.Uint64Var(&c.Spans, "spans", 0, "spans to send in all (default: as many as --for allows)")
-	f.DurationVar(&c.For, "for", c.For, "how long to send; 0 where --spans ends it")
-	f.DurationVar(&c.WarmUp, "warm-up", 0, "leave the first so long of --for out of the costs, and the "+
-		"report at the end")
-	f.IntVar(&c.CPUs, "cpus", 0, "processors for the daemon and the tracers together (default: all)")
-	f.Float64Var(&c.Rate, "rate", 0, "spans a second in all (default: as fast as it goes)")
+		"format of the recorded request for --workload traces: "+strings.Join(bench.Recorded, ", "))
+	f.IntVar(&c.KeyCount, "key-count", 0, "number of keys of the workload stable, instead of --workload")
+	f.Uint64Var(&c.Spans, "spans", 0, "total number of spans to send (default: as many as --for allows)")
+	f.DurationVar(&c.For, "for", c.For, "how long to send; 0 with --spans")
+	f.DurationVar(&c.WarmUp, "warm-up", 0, "time at the start of --for that the costs exclude, like the report at the end")
+	f.IntVar(&c.CPUs, "cpus", 0, "number of CPUs for the daemon and the tracers together (default: all)")
+	f.Float64Var(&c.Rate, "rate", 0, "total rate in spans per second (default: as fast as possible)")
 	f.StringVar(&c.Tracer, "tracer", c.Tracer,
-		"what sends: wire (messages encoded before) or client (the client library)")
-	f.StringVar(&c.Keys, "keys", c.Keys, "how a tracer names keys: raw or numbered")
-	f.IntVar(&c.Batch, "batch", c.Batch, "spans that are published together")
-	f.IntVar(&c.Producers, "producers", c.Producers, "tracers, a process each")
-	f.IntVar(&c.Connections, "connections", 0, "connections of all tracers (default: one each)")
-	f.IntVar(&c.Origins, "origins", c.Origins, "origins of all connections")
-	f.StringVar(&c.Daemon, "daemon", "", "HTTP address of a daemon that runs already, such as "+
-		"http://127.0.0.1:9126 (default: one is started)")
-	f.StringVar(&c.Socket, "socket", c.Socket, "its socket, with --daemon")
-	f.DurationVar(&c.Every, "every", 0, "interval of progress lines")
-	f.StringVar(&c.Profile, "profile", "", "write the daemon's CPU profile to this file; one that runs "+
-		"already needs --debug")
-	f.BoolVar(&o.json, "json", false, "one JSON object")
+		"sender: wire for messages encoded in advance, or client for the client library")
+	f.StringVar(&c.Keys, "keys", c.Keys, "encoding of keys: raw or numbered")
+	f.IntVar(&c.Batch, "batch", c.Batch, "number of spans that are published together")
+	f.IntVar(&c.Producers, "producers", c.Producers, "number of tracers, each a process")
+	f.IntVar(&c.Connections, "connections", 0, "number of connections of all tracers (default: one per tracer)")
+	f.IntVar(&c.Origins, "origins", c.Origins, "number of origins of all connections")
+	f.StringVar(&c.Daemon, "daemon", "", "HTTP address of a running daemon, such as "+
+		"http://127.0.0.1:9126 (default: a daemon is started)")
+	f.StringVar(&c.Socket, "socket", c.Socket, "socket of the daemon in --daemon")
+	f.DurationVar(&c.Every, "every", 0, "interval between progress lines; 0 for none")
+	f.StringVar(&c.Profile, "profile", "", "write the daemon's CPU profile to this file; a running daemon needs --debug")
+	f.BoolVar(&o.json, "json", false, "print one JSON object")
 }
 
 func newBenchCommand() *cobra.Command {
@@ -58,18 +56,19 @@ func newBenchCommand() *cobra.Command {
 	program := &o.config.Program
 	cmd := &cobra.Command{
 		Use:   "bench [flags] [-- flags of run]",
-		Short: "Measure what a span costs",
-		Long: `Start a daemon, a stand-in agent and tracers, each a process of its own, send
-spans, and report what they cost: throughput, CPU time by the kernel's accounting,
-allocations, memory, latency, drops, and the accounting. Arguments after -- go to the
-daemon: spanstatsd-lab bench --workload pool -- --max-aggregates=2048
+		Short: "Measure the cost of a span in the daemon",
+		Long: `Start a daemon, a stand-in agent and tracers as separate processes, send spans, and
+report their cost: throughput, CPU time, allocations, memory, latency, drops, and the
+daemon's accounting. Arguments after -- are passed to the daemon:
+spanstatsd-lab bench --workload pool -- --max-aggregates=2048
 
-A flood is of keys that come once: --workload flood:urls. With a share, flood:urls:5%,
-the other spans are of ` + strconv.Itoa(workload.HonestKeys) + ` keys that come again. Its shapes are
+In a flood, each key occurs once: --workload flood:urls. With a share, flood:urls:5%,
+the other spans have ` + strconv.Itoa(workload.HonestKeys) + ` recurring keys. The shapes of floods are
 ` + strings.Join(workload.Shapes()[:8], ", ") + `,
 ` + strings.Join(workload.Shapes()[8:], ", ") + `.
 
-Exits 0 only if the accounting is balanced and the agent counted exactly what was accepted.`,
+Exits with 0 only if the accounting balances and the agent counted exactly the spans
+that the daemon accepted.`,
 		Args: daemonArguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.config.Flags = args
@@ -78,18 +77,18 @@ Exits 0 only if the accounting is balanced and the agent counted exactly what wa
 	}
 	o.addFlags(cmd.Flags())
 	cmd.PersistentFlags().StringVar(program, "program", "",
-		"the daemon's program (default: the spanstatsd next to this one, or in PATH)")
-	all, _ := newBenchTable(program, bench.All, "all", "Measure every workload, in one table",
-		`Measure every workload as fast as it goes, keys by their bytes and by numbers, and
-the client library at a rate. Arguments after -- are passed to the daemon; with
---buffer=block nothing is dropped, and the rate is what it carries.`)
+		"path of the daemon's program (default: spanstatsd in the directory of this program, or in PATH)")
+	all, _ := newBenchTable(program, bench.All, "all", "Measure every workload, and print a table",
+		`Measure every workload at full speed with raw and with numbered keys, and the client
+library at a fixed rate. Arguments after -- are passed to the daemon; with
+--buffer=block it drops nothing, and the measured rate is its maximum.`)
 	traces, tracesConfig := newBenchTable(program, bench.AllTraces, "traces",
-		"Measure traces over the agent's API in every format, in one table",
-		`Measure the workload of traces with a recorded request of each format: the
-cost of forwarding it, in the daemon and in a bare relay, the cost that counting its
-spans adds, and the cost of counting alone. With a rate, also the cost per second, as in
-a pod that sends no faster. Arguments after -- are passed to the daemon.`)
-	traces.Flags().Float64Var(&tracesConfig.Rate, "rate", 0, "spans a second (default: as fast as it goes)")
+		"Measure traces over the agent's API in every format, and print a table",
+		`Measure the workload traces with a recorded request of each format: the cost of
+forwarding it, in the daemon and in a relay that does nothing else, the cost that
+counting its spans adds, and the cost of counting alone. With --rate, also the cost per
+second at that rate. Arguments after -- are passed to the daemon.`)
+	traces.Flags().Float64Var(&tracesConfig.Rate, "rate", 0, "rate in spans per second (default: as fast as possible)")
 	cmd.AddCommand(all, traces, newBenchScaleCommand(program), newBenchRatesCommand(program),
 		newBenchTracerCommand(), newBenchRelayCommand())
 	return cmd
@@ -133,7 +132,7 @@ func (o *benchOptions) run(cmd *cobra.Command) error {
 		return fmt.Errorf("write report: %w", err)
 	}
 	if !report.Holds() {
-		return errors.New("run bench: the figures do not agree, or something failed, as the report says")
+		return errors.New("run bench: the counts differ, or something failed; see the report")
 	}
 	return nil
 }
@@ -158,7 +157,7 @@ func newBenchTable(program *string, measure func(context.Context, bench.Config) 
 		defer stop()
 		return measure(ctx, *c)
 	}
-	cmd.Flags().DurationVar(&c.For, "for", c.For, "how long each lasts")
+	cmd.Flags().DurationVar(&c.For, "for", c.For, "duration of each measurement")
 	return cmd, c
 }
 
@@ -169,10 +168,10 @@ func newBenchScaleCommand(program *string) *cobra.Command {
 	var only []string
 	cmd := &cobra.Command{
 		Use:   "scale",
-		Short: "Measure how a span's cost grows with connections, origins, keys and cores",
-		Long: `Measure what a span costs the daemon with 1 to 1000 connections, 1 to 1000
-origins and 10 to 100,000 keys, the limits raised, and what one processor and more of
-them carry. Prints a table.`,
+		Short: "Measure how the cost of a span grows with connections, origins, keys and cores",
+		Long: `Measure the cost of a span in the daemon with 1 to 1000 connections, 1 to 1000 origins
+and 10 to 100,000 keys, with raised limits, and the maximum rate with one or more CPUs.
+Prints a table.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, name := range only {
@@ -182,8 +181,8 @@ them carry. Prints a table.`,
 				}
 			}
 			if c.For <= 0 || !(c.Rate >= 0) {
-				return commandline.Mistake("parse --for and --rate: neither may be negative, nor the first " +
-					"nothing")
+				return commandline.Mistake("parse --for and --rate: --for must be positive, and --rate must not " +
+					"be negative")
 			}
 			c.Program, c.Out, c.Log = *program, cmd.OutOrStdout(), cmd.ErrOrStderr()
 			ctx, stop := untilInterrupted(cmd.Context())
@@ -194,15 +193,15 @@ them carry. Prints a table.`,
 	f := cmd.Flags()
 	f.DurationVar(&c.For, "for", c.For, "length of each measurement, after a warm-up; 10s is one cycle "+
 		"with its flush")
-	f.Float64Var(&c.Rate, "rate", c.Rate, "spans a second, except for cores")
-	f.StringSliceVar(&only, "only", nil, "what to measure: connections, origins, keys, cores (default: all)")
+	f.Float64Var(&c.Rate, "rate", c.Rate, "rate in spans per second, except for cores")
+	f.StringSliceVar(&only, "only", nil, "measurements: connections, origins, keys, cores (default: all)")
 	return cmd
 }
 
 // newBenchTracerCommand returns the hidden command with which bench starts its tracer processes.
 func newBenchTracerCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "tracer", Short: "A tracer of bench, which starts it", Hidden: true,
+		Use: "tracer", Short: "Run a tracer for bench", Hidden: true,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return bench.Tracer(cmd.InOrStdin(), cmd.OutOrStdout())
@@ -213,7 +212,7 @@ func newBenchTracerCommand() *cobra.Command {
 // newBenchRelayCommand returns the hidden command with which bench starts its relay process.
 func newBenchRelayCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "relay", Short: "The bare relay of bench, which starts it", Hidden: true,
+		Use: "relay", Short: "Run the relay for bench", Hidden: true,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return relay.Run(cmd.InOrStdin(), cmd.OutOrStdout())

@@ -12,11 +12,11 @@ func newBenchRatesCommand(program *string) *cobra.Command {
 	c := bench.DefaultRates()
 	cmd := &cobra.Command{
 		Use:   "rates [flags] [-- flags of run]",
-		Short: "Measure what publishing costs at the rates that pods have",
+		Short: "Measure the cost of publishing at typical rates of a pod",
 		Long: `Measure what publishing through the client costs a process that serves requests of ten
-spans, at each of some rates: its processor time with publishing and without, in turns,
-and that of the daemon meanwhile. Prints a table of medians. Arguments after -- go to the
-daemon.`,
+spans each. For each rate, turns with and without publishing alternate. The table has
+the medians of the CPU time of the process and of the daemon. Arguments after -- are
+passed to the daemon.`,
 		Args: daemonArguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := c.Check(); err != nil {
@@ -31,8 +31,8 @@ daemon.`,
 	f := cmd.Flags()
 	f.DurationVar(&c.For, "for", c.For, "length of each turn, after a warm-up; 10s is one interval of the "+
 		"daemon")
-	f.DurationVar(&c.WarmUp, "warm-up", c.WarmUp, "warm-up of a turn, not measured")
-	f.IntVar(&c.Rounds, "rounds", c.Rounds, "turns of each")
-	f.Float64SliceVar(&c.Rates, "rates", c.Rates, "spans a second; 0: connected, and nothing is published")
+	f.DurationVar(&c.WarmUp, "warm-up", c.WarmUp, "time at the start of each turn that is not measured")
+	f.IntVar(&c.Rounds, "rounds", c.Rounds, "number of turns per rate")
+	f.Float64SliceVar(&c.Rates, "rates", c.Rates, "rates in spans per second; at 0, the client connects and publishes nothing")
 	return cmd
 }

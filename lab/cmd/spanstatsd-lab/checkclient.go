@@ -26,18 +26,19 @@ func newCheckClientCommand() *cobra.Command {
 	var connections int
 	cmd := &cobra.Command{
 		Use:   "check-client",
-		Short: "Tell the author of a tracer what the daemon understands of it",
-		Long: `Listen where a tracer can connect, as the daemon would, and say of each message what
-was understood, what of it would be normalized, what it costs and what is malformed:
-the reason, the place, and the bytes around it. Nothing is counted and no agent is
-needed. docs/write-a-client.md shows it at work.
+		Short: "Show how the daemon interprets the messages of a client",
+		Long: `Listen on a socket like the daemon, and print each message of a client: its content, the
+labels that would be normalized, its cost, and mistakes. A mistake in the encoding is
+printed with its reason, its position, and the bytes around it. Nothing is counted, and
+no agent is needed. docs/write-a-client.md has an example.
 
-It ends after --connections, or when it is interrupted. Exits with 1 if a connection
-sent what is malformed or what would be dropped, or if none came.`,
+The command ends after --connections, or when it is interrupted. It exits with 1 if a
+connection sent something malformed or something that the daemon would drop, or if no
+client connected.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if connections < 0 || config.PerSecond < 0 {
-				return commandline.Mistake("parse --connections and --per-second: %d and %d may not be "+
+				return commandline.Mistake("parse --connections and --per-second: %d and %d must not be "+
 					"negative", connections, config.PerSecond)
 			}
 			listener, err := socket.Listen(at)
@@ -58,13 +59,13 @@ sent what is malformed or what would be dropped, or if none came.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&at.Path, "socket", cmp.Or(os.Getenv(client.SocketEnv), "/tmp/spanstatsd-check.sock"),
-		"Unix socket that the tracer is to connect to, by default that of "+client.SocketEnv)
-	f.IntVar(&connections, "connections", 0, "end when so many have come and left; 0: when it is interrupted")
+		"Unix socket for the client, by default the one in "+client.SocketEnv)
+	f.IntVar(&connections, "connections", 0, "number of connections after which to exit; 0 to exit when interrupted")
 	f.BoolVar(&config.Dies, "die", false,
-		"die as a daemon that is killed, and see what the tracer hands over again")
-	f.BoolVar(&config.JSON, "json", false, "one object a line")
-	f.BoolVar(&config.Quiet, "quiet", false, "print only what is malformed, and what each connection came to")
+		"behave like a daemon that is killed and restarted, to check which spans the client resends")
+	f.BoolVar(&config.JSON, "json", false, "print one JSON object per line")
+	f.BoolVar(&config.Quiet, "quiet", false, "print only mistakes, and a summary of each connection")
 	f.IntVar(&config.PerSecond, "per-second", 100,
-		"messages that are printed in a second; others are only counted")
+		"maximum number of messages printed per second; others are only counted")
 	return cmd
 }

@@ -94,7 +94,7 @@ func TestCheckClient_Invalid(t *testing.T) {
 		says string
 	}{
 		{"check-client x", 2, `unknown command "x"`},
-		{"check-client --connections=-1", 2, "may not be negative"},
+		{"check-client --connections=-1", 2, "must not be negative"},
 		{"check-client --nothing", 2, "unknown flag"},
 		{"check-client --socket=/nowhere/at/all", 1, "listen on socket"},
 	} {

@@ -28,7 +28,7 @@ that the tracers sent.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if config.Rate < 1 || config.Rate > maxDemoRate {
-				return commandline.Mistake("parse --rate: %d is not between 1 and %d spans a second",
+				return commandline.Mistake("parse --rate: %d is not between 1 and %d spans per second",
 					config.Rate, maxDemoRate)
 			}
 			if config.For < 0 {
@@ -47,12 +47,11 @@ that the tracers sent.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&config.Destination, "destination", demo.Destinations[0],
-		"exporting statistics: agent, a stand-in for Datadog's, otlp, one for a Collector, or prometheus, "+
-			"which scrapes them")
-	f.DurationVar(&config.For, "for", 0, "how long, such as 15s (default: until it is interrupted)")
-	f.IntVar(&config.Rate, "rate", 2000, "spans a second, about")
+		"destination of the statistics: agent for a stand-in for the Datadog agent, otlp for a stand-in for a "+
+			"Collector, or prometheus to scrape them")
+	f.DurationVar(&config.For, "for", 0, "duration of the demo, such as 15s (default: until it is interrupted)")
+	f.IntVar(&config.Rate, "rate", 2000, "approximate number of spans per second")
 	f.BoolVar(&config.JSON, "json", false, "print one JSON object per flush, then one with the final accounting")
-	f.TextVar(&level, "log-level", level, "least important line of the daemon to log: debug, info, warn, "+
-		"error")
+	f.TextVar(&level, "log-level", level, "minimum level to log of the daemon: debug, info, warn, error")
 	return cmd
 }

@@ -8,10 +8,10 @@ import (
 func newRootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "spanstatsd-lab",
-		Short: "Measures, shows and checks what spanstatsd does",
-		Long: `spanstatsd-lab is what measuring, showing and testing spanstatsd needs, and what
-running it does not: bench measures a daemon, demo shows one at work without anything
-else, and check-client tells the author of a tracer what a daemon understands of it.`,
+		Short: "Measure and demonstrate spanstatsd, and check clients",
+		Long: `spanstatsd-lab is for developers of spanstatsd and of its clients; running the daemon
+does not need it. bench measures the cost of a daemon, demo runs one with generated
+spans, and check-client shows how a daemon interprets the messages of a client.`,
 		Version: version,
 	}
 	root.AddCommand(newBenchCommand(), newDemoCommand(), newCheckClientCommand(), newManCommand(),
