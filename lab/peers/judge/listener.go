@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// listener is an HTTP server whose address stays the same while it is away.
+// listener is an HTTP server whose address stays the same while it is unreachable.
 type listener struct {
 	mu      sync.Mutex
 	address string
@@ -24,19 +24,19 @@ func (l *listener) url() string { return "http://" + l.address }
 
 func (l *listener) restarted() {}
 
-func (l *listener) close() { _ = l.setAway(true) } // closing can't fail
+func (l *listener) close() { _ = l.setUnreachable(true) } // closing can't fail
 
 // listen starts the server at a free port.
 func (l *listener) listen(handler http.Handler) error {
 	l.address, l.handler = "127.0.0.1:0", handler
-	return l.setAway(false)
+	return l.setUnreachable(false)
 }
 
-// setAway closes the listener and all connections, or listens again.
-func (l *listener) setAway(isAway bool) error {
+// setUnreachable closes the listener and all connections, or listens again.
+func (l *listener) setUnreachable(isUnreachable bool) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if isAway {
+	if isUnreachable {
 		_ = l.server.Close() // connections in use are closed, too
 		return nil
 	}

@@ -63,10 +63,10 @@ func (o options) run(out io.Writer) error {
 		printScenario(&tables, s, results[i])
 		all = append(all, results[i]...)
 	}
+	printSummary(out, chosen, all)
 	if err := printTools(out, o.programs, chosen); err != nil {
 		return err
 	}
-	printSummary(out, chosen, all)
 	if _, err := tables.WriteTo(out); err != nil {
 		return fmt.Errorf("print tables: %w", err)
 	}

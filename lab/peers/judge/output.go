@@ -7,8 +7,8 @@ import (
 
 // output receives the metrics of a tool, as the tool's destination does.
 type output interface {
-	// setAway makes the destination unreachable, or reachable again.
-	setAway(isAway bool) error
+	// setUnreachable makes the destination unreachable, or reachable again.
+	setUnreachable(isUnreachable bool) error
 	// restarted notes that the tool runs in another process, as a new pod of a deployment would.
 	restarted()
 	close()

@@ -24,10 +24,10 @@ type scenario struct {
 type fault int
 
 const (
-	noFault         fault = iota
-	restart               // SIGTERM, then a new process
-	kill                  // SIGKILL, then a new process
-	destinationAway       // the destination is unreachable for a while
+	noFault           fault = iota
+	restart                 // SIGTERM, then a new process
+	kill                    // SIGKILL, then a new process
+	destinationOutage       // the destination is unreachable for a while
 )
 
 // limits are those of a container.
@@ -51,7 +51,7 @@ func scenarios() []scenario {
 	}
 	add("restart", "SIGTERM, then a new process", func(s *scenario) { s.fault = restart })
 	add("kill", "SIGKILL, then a new process", func(s *scenario) { s.fault = kill })
-	add("away", "the destination is unreachable for 60 seconds", func(s *scenario) { s.fault = destinationAway })
+	add("outage", "the destination is unreachable for 60 seconds", func(s *scenario) { s.fault = destinationOutage })
 	add("repeated", "every tenth request is repeated, as after a lost response", func(s *scenario) { s.repeatOneIn = 10 })
 	add("late", "spans ended two minutes ago", func(s *scenario) { s.clockOffset = -2 * time.Minute })
 	add("ahead", "the sender's clock is two minutes ahead", func(s *scenario) { s.clockOffset = 2 * time.Minute })

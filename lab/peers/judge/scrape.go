@@ -26,9 +26,9 @@ type scraper struct {
 	end    chan struct{}
 	done   sync.WaitGroup
 
-	mu     sync.Mutex
-	isAway bool
-	last   map[string]float64 // last value by series
+	mu            sync.Mutex
+	isUnreachable bool
+	last          map[string]float64 // last value by series
 }
 
 func startScraper(url string, l *ledger) *scraper {
@@ -50,10 +50,10 @@ func startScraper(url string, l *ledger) *scraper {
 
 func (s *scraper) close() { close(s.end); s.done.Wait() }
 
-func (s *scraper) setAway(isAway bool) error {
+func (s *scraper) setUnreachable(isUnreachable bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.isAway = isAway
+	s.isUnreachable = isUnreachable
 	return nil
 }
 
@@ -66,7 +66,7 @@ func (s *scraper) restarted() {
 func (s *scraper) scrape() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.isAway {
+	if s.isUnreachable {
 		return nil
 	}
 	samples, err := readSamples(s.url, func(metric string) bool { return metric == callsMetric })

@@ -17,19 +17,19 @@ type agentOutput struct {
 
 func startAgentOutput(l *ledger) (*agentOutput, error) {
 	o := &agentOutput{ledger: l, address: "127.0.0.1:0"}
-	return o, o.setAway(false)
+	return o, o.setUnreachable(false)
 }
 
 func (o *agentOutput) url() string { return "http://" + o.address }
 
 func (o *agentOutput) restarted() {}
 
-func (o *agentOutput) close() { _ = o.setAway(true) } // the agent may be closed already
+func (o *agentOutput) close() { _ = o.setUnreachable(true) } // the agent may be closed already
 
-func (o *agentOutput) setAway(isAway bool) (err error) {
+func (o *agentOutput) setUnreachable(isUnreachable bool) (err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if isAway {
+	if isUnreachable {
 		return o.agent.Close()
 	}
 	o.agent, err = standin.Start(standin.Config{Address: o.address, Weighted: true, OnPayload: o.count})

@@ -11,7 +11,7 @@ import (
 // durations are the lengths of the phases of a trial.
 type durations struct {
 	traffic time.Duration // duration of the traffic of a scenario, with the fault in the middle
-	away    time.Duration // time that the destination is unreachable
+	outage  time.Duration // time that the destination is unreachable
 	settle  time.Duration // longest time until the last span is in the output
 	measure time.Duration // measurement of the capacity, before an overload
 }
@@ -19,8 +19,8 @@ type durations struct {
 // The slowest output is that of the Collector with cumulative metrics: it exports a new series as 0, and its value after another
 // flush interval of 10 s. A scrape comes up to 5 s later. A fault is not at a multiple of the flush interval, where little is lost.
 var (
-	thorough = durations{traffic: 70 * time.Second, away: 60 * time.Second, settle: 27 * time.Second, measure: 8 * time.Second}
-	quick    = durations{traffic: 12 * time.Second, away: 12 * time.Second, settle: 27 * time.Second, measure: 4 * time.Second}
+	thorough = durations{traffic: 70 * time.Second, outage: 60 * time.Second, settle: 27 * time.Second, measure: 8 * time.Second}
+	quick    = durations{traffic: 12 * time.Second, outage: 12 * time.Second, settle: 27 * time.Second, measure: 4 * time.Second}
 )
 
 // trial is one tool in one scenario.
@@ -74,8 +74,8 @@ func runTrial(one tool, s scenario, lasts durations, b bench) (r result, err err
 // traffic sends the spans of the scenario, with the fault in the middle.
 func (t *trial) traffic() {
 	lasts := t.lasts.traffic
-	if t.scenario.fault == destinationAway {
-		lasts += t.lasts.away
+	if t.scenario.fault == destinationOutage {
+		lasts += t.lasts.outage
 	}
 	var fault sync.WaitGroup
 	fault.Go(func() {
@@ -96,10 +96,10 @@ func (t *trial) inject() {
 	case kill:
 		t.tool.end((*process).kill)
 		t.tool.replace()
-	case destinationAway:
-		_ = t.output.setAway(true) // closing can't fail
-		time.Sleep(t.lasts.away)
-		if err := t.output.setAway(false); err != nil {
+	case destinationOutage:
+		_ = t.output.setUnreachable(true) // closing can't fail
+		time.Sleep(t.lasts.outage)
+		if err := t.output.setUnreachable(false); err != nil {
 			fmt.Fprintln(os.Stderr, err) // the score will be bad
 		}
 	case noFault:
