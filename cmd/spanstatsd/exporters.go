@@ -311,7 +311,7 @@ const (
 func (o *exporterOptions) checkDialect() (err error) {
 	hasAttributes := o.dimensions != points.AllDimensions || o.instance != ""
 	if o.dialect == points.Datadog && hasAttributes {
-		err = fmt.Errorf("check --otlp-dimensions and --otlp-instance-id: the dialect %s has neither",
+		err = fmt.Errorf("check --otlp-dimensions and --otlp-instance-id: the dialect %s has neither; remove both",
 			points.Datadog)
 	}
 	if o.dialect != points.Spanmetrics && o.histogram.Millis {

@@ -35,7 +35,7 @@ func (p *probes) Alive() error {
 	sinceEnd := time.Since(lastEnd)
 	maxTime := missedIntervals * p.interval
 	if sinceEnd > maxTime {
-		return fmt.Errorf("aggregation is stuck: no interval has ended for %s", sinceEnd.Round(time.Second))
+		return fmt.Errorf("aggregation is stuck: no interval has ended for %s; restart the daemon", sinceEnd.Round(time.Second))
 	}
 	return nil
 }

@@ -112,7 +112,7 @@ func (c *Config) listen() (net.Listener, error) {
 	}
 	listener, err := net.Listen("tcp", c.Addr)
 	if err != nil {
-		return nil, fmt.Errorf("listen for http: %w; choose another --%s", err, flag)
+		return nil, fmt.Errorf("listen for HTTP: %w; choose another --%s", err, flag)
 	}
 	return listener, nil
 }

@@ -74,7 +74,7 @@ func Read(from io.Reader) (*Refusal, error) {
 	}
 	request, err := http.ReadRequest(in)
 	if err != nil {
-		return nil, fmt.Errorf("read dump: the request: %w", err)
+		return nil, fmt.Errorf("read request in dump: %w", err)
 	}
 	r := &Refusal{}
 	if err := r.readRequest(request); err != nil {
@@ -82,11 +82,11 @@ func Read(from io.Reader) (*Refusal, error) {
 	}
 	response, err := http.ReadResponse(in, request)
 	if err != nil {
-		return nil, fmt.Errorf("read dump: the response: %w", err)
+		return nil, fmt.Errorf("read response in dump: %w", err)
 	}
 	defer response.Body.Close()
 	if err := r.readResponse(response); err != nil {
-		return nil, fmt.Errorf("read dump: the response: %w", err)
+		return nil, fmt.Errorf("read response in dump: %w", err)
 	}
 	return r, nil
 }

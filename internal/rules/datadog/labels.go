@@ -247,7 +247,7 @@ func (l *Labels) Check() (err error) {
 		hasValidLength := name != "" && len(name) <= span.MaxLabel
 		if !hasValidLength || strings.Contains(name, ":") {
 			err = errors.Join(err, fmt.Errorf("check apm-additional-tags: "+
-				"%q is not a tag name: it has 1 to %d bytes and no colon", name, span.MaxLabel))
+				"%q is not a tag name; use 1 to %d bytes and no colon", name, span.MaxLabel))
 		}
 	}
 	return err

@@ -57,8 +57,8 @@ func checkResource(names []string) (err error) {
 		hasValidLength := name != "" && len(name) <= span.MaxLabel
 		hasInvalidByte := strings.ContainsAny(name, "\x00 ")
 		if !hasValidLength || hasInvalidByte {
-			err = errors.Join(err, fmt.Errorf("check otlp-resource-attributes: %q is not an attribute name: "+
-				"it has 1 to %d bytes and no space", name, span.MaxLabel))
+			err = errors.Join(err, fmt.Errorf("check otlp-resource-attributes: %q is not an attribute name; "+
+				"use 1 to %d bytes and no space", name, span.MaxLabel))
 		}
 	}
 	if len(names) > MaxKept {

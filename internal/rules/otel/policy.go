@@ -72,7 +72,7 @@ func (l *Labels) Check() (err error) {
 		hasValidLength := name != "" && len(name) <= span.MaxLabel
 		if !hasValidLength || strings.Contains(name, ":") {
 			err = errors.Join(err, fmt.Errorf("check otlp-dimensions, prometheus-dimensions and the labels of measure: "+
-				"%q is not an attribute name: it has 1 to %d bytes and no colon", name, span.MaxLabel))
+				"%q is not an attribute name; use 1 to %d bytes and no colon", name, span.MaxLabel))
 		}
 	}
 	if additional > MaxAttributes {
