@@ -14,8 +14,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// TestTable_Bytes fills a table with every key in every bucket, failed too, and
-// holds what it took against what the configuration promises.
+// TestTable_Bytes fills a table with successful and failed spans of every key in every bucket, and compares its size with
+// the maximum according to the configuration.
 func TestTable_Bytes(t *testing.T) {
 	config := DefaultConfig()
 	config.Drainers, config.MaxAggregates, config.MaxOrigins = 1, 700, 20
@@ -38,10 +38,10 @@ func (t *Table) bytes() int {
 	return cap(t.rows)*int(unsafe.Sizeof(row{})) + cap(t.errors)*int(unsafe.Sizeof(errorPart{})) + cap(t.index)*4
 }
 
-// BenchmarkSketchMemory counts durations of two shapes in a thousand aggregates, one in twenty failed. It reports the
-// bytes per aggregate of the table, rows and index included, in the agent's and in the common grid, and those that
-// the heap grows by if the library's sketches count the same, without any counters, and with an error sketch only
-// for aggregates with errors. (The agent's code makes two per aggregate in any case.)
+// BenchmarkSketchMemory counts durations with two distributions in a thousand aggregates; one span in twenty failed. It
+// reports the bytes per aggregate of the table, with rows and index, for the agent's grid and for the common grid. For
+// comparison, it reports the heap that sketches of the library need for the same durations, without counters, and with an
+// error sketch only for aggregates with errors. (The agent creates both sketches for each aggregate.)
 func BenchmarkSketchMemory(b *testing.B) {
 	const aggregates = 1000
 	for _, name := range []string{"web", "spread"} {

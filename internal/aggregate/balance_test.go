@@ -85,8 +85,8 @@ func TestBalancer_SaturatedDrainersUnderSkew(t *testing.T) {
 	})
 }
 
-// TestGoroutines_AreConstant expects one goroutine per drainer, one that seals and one that balances,
-// however many spans arrive and partitions move.
+// TestGoroutines_AreConstant checks that there are one goroutine per drainer, one sealer and one balancer, regardless of the
+// number of spans and of moved partitions.
 func TestGoroutines_AreConstant(t *testing.T) {
 	config := testConfig(func(s *Sealed) { s.Delivery.Resolve(nil); s.Release() })
 	config.Drainers, config.RebalanceInterval = 3, routing.MinInterval

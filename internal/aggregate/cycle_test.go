@@ -29,9 +29,8 @@ func TestGuard_ChecksCycleAgain(t *testing.T) {
 	g.Exit()
 }
 
-// TestCycle_ReadyBeforeEntered has a publisher enter cycles while one after the other
-// begins: what it finds is the cycle that is current, or a later one. The race detector
-// sees one that is still written.
+// TestCycle_ReadyBeforeEntered has a publisher enter cycles while new cycles begin. The publisher must get the current
+// cycle, or a later one. If it got a cycle that is still being initialized, the race detector would report it.
 func TestCycle_ReadyBeforeEntered(t *testing.T) {
 	a, err := New(testConfig(func(s *Sealed) { s.Delivery.Resolve(nil); s.Release() }))
 	if err != nil {

@@ -28,11 +28,11 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// reference is what a naive program makes of the same spans: one map, nothing
-// routed, library sketches.
+// reference contains the expected counts. It is a simple implementation of counting: one map without routing, with
+// sketches of the library.
 type reference map[place]*counted
 
-// place is where a span is to be found: which cycle's payload, bucket and group.
+// place identifies where a span must be counted: the cycle of the payload, the bucket and the group.
 type place struct {
 	cycle    uint64
 	bucket   int64
@@ -59,8 +59,7 @@ var bins = func() mapping.IndexMapping {
 	return m
 }()
 
-// add counts one span. The bin is the agent's: of the duration cut to ten
-// significant bits.
+// add counts one span. Like the agent, it truncates the duration to ten significant bits.
 func (r reference) add(at place, duration uint64, failed bool) {
 	c := r[at]
 	if c == nil {
@@ -77,7 +76,7 @@ func (r reference) add(at place, duration uint64, failed bool) {
 	sketch[bins.Index(math.Float64frombits(math.Float64bits(float64(duration))&^(1<<43-1)))]++
 }
 
-// take adds what another reference counted at other places or at the same.
+// take adds the counts of another reference.
 func (r reference) take(other reference) {
 	for at, c := range other {
 		mine := r[at]
@@ -160,7 +159,7 @@ func newChain(t *testing.T, config aggregate.Config) *chain {
 	return c
 }
 
-// takePayload is an agent that wants statistics, and keeps what it is sent.
+// takePayload is the handler of an agent that accepts statistics and keeps the payloads.
 func (c *chain) takePayload(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/info" {
 		_, _ = io.WriteString(w, `{"endpoints":["/v0.6/stats"]}`)
@@ -180,8 +179,8 @@ func (c *chain) takePayload(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// publishing sends batches of random spans, completely or not at all as ingest does,
-// and records them in a separate reference.
+// publishing sends batches of random spans until ended is set. Like ingest, it publishes all spans of a batch or none.
+// It counts them in a separate reference.
 func (c *chain) publishing(rnd *rand.Rand, ended *atomic.Bool) {
 	mine, sent := reference{}, uint64(0)
 	guard, route := c.NewGuard(), c.NewRoute()
@@ -199,7 +198,7 @@ func (c *chain) publishing(rnd *rand.Rand, ended *atomic.Bool) {
 	c.sent += sent
 }
 
-// batch publishes one, or nothing of it where a ring has no room.
+// batch publishes one batch. If a ring is full, it publishes nothing and returns false.
 func (c *chain) batch(rnd *rand.Rand, guard *aggregate.Guard, route *routing.Route, size int,
 	mine reference,
 ) bool {

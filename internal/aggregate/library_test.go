@@ -8,7 +8,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/aggregate/sketch"
 )
 
-// newLibrarySketch is the one that the agent's code makes for each aggregate.
+// newLibrarySketch returns a sketch of the library, configured as in the agent.
 func newLibrarySketch() *ddsketch.DDSketch {
 	s, err := ddsketch.LogCollapsingLowestDenseDDSketch(sketch.RelativeAccuracy, 2048)
 	if err != nil {
@@ -17,13 +17,13 @@ func newLibrarySketch() *ddsketch.DDSketch {
 	return s
 }
 
-// truncate is what the agent's code does to a duration before its sketch sees it.
+// truncate truncates a duration to ten significant bits, as the agent does before it adds the duration to a sketch.
 func truncate(nanoseconds uint64) float64 {
 	return math.Float64frombits(math.Float64bits(float64(nanoseconds)) & 0xfffff80000000000)
 }
 
-// content is a sketch in a form that can be compared: its spans by bin, and under noBin
-// those that are too short for any.
+// content is the content of a sketch: the number of spans by bin, and under noBin the number of spans that are too short
+// for a bin.
 type content map[int]float64
 
 const noBin = -1

@@ -58,7 +58,7 @@ func (c *Cycle) view() *Sealed {
 	return s
 }
 
-// rowOf names what a row is of.
+// rowOf identifies a row.
 type rowOf struct {
 	resource string
 	bucket   int64
@@ -129,9 +129,8 @@ func someBins(rnd *rand.Rand, mapping sketch.Mapping) (b sketch.Bins) {
 	return b
 }
 
-// TestMerged_Model adds random groups of random mappings, several at a time, all or
-// none: every row has what a map of maps has, whatever memory there is, and nothing
-// collapses.
+// TestMerged_Model adds random groups with random mappings, with all or none of several groups at a time. Whatever memory
+// is available, each row must have the same counts as the entry of a map, and no row may collapse.
 func TestMerged_Model(t *testing.T) {
 	refused := 0
 	for seed := range uint64(60) {
@@ -272,8 +271,8 @@ func TestMergedRows_ErrorDuration(t *testing.T) {
 	}
 }
 
-// TestMappings_LimitPerCycle: a cycle holds so many mappings, and one more than that is
-// refused with all that came with it.
+// TestMappings_LimitPerCycle: a cycle has at most MaxMappings mappings. Groups with an additional mapping are refused,
+// together with the other groups of the payload.
 func TestMappings_LimitPerCycle(t *testing.T) {
 	c := mergingCycle(100)
 	group := func(n int) Group {
@@ -493,8 +492,8 @@ func TestBuckets_AcceptedStartTimes(t *testing.T) {
 	}
 }
 
-// agentsTime is the agent's rule (getAggregationBucketTime): where it puts a bucket
-// that began at start and comes at now, after it has last flushed at flushed.
+// agentsTime returns the start of the agent's bucket for a bucket that began at start and arrives at now. flushed is the
+// time of the agent's last flush. The rule is getAggregationBucketTime in the agent.
 func agentsTime(start, now, flushed time.Time) time.Time {
 	align := func(t time.Time) time.Time { return t.Truncate(2 * time.Second).Add(time.Second) }
 	oldest := align(flushed.Add(2*time.Second - 20*time.Second))

@@ -128,9 +128,8 @@ func addTo(t *testing.T, to *ddsketch.DDSketch, s *sketch.Sketch) {
 	}
 }
 
-// clamp is the naive rule of the window: a span belongs to the bucket of its end,
-// but to none before the one that precedes the bucket of its cycle, and to none that has
-// not started.
+// clamp returns the start of the bucket in which a span is counted, and whether the span is late or early. This is the
+// bucket of the span's end, but not earlier than the bucket before that of the cycle, and not later than the current one.
 func (m model) clamp(opened, now, end time.Time) (bucket time.Time, late, early uint64) {
 	const width = 10 * time.Second
 	bucketStart := opened.Truncate(width)

@@ -45,8 +45,7 @@ func TestClamp(t *testing.T) {
 	}
 }
 
-// put counts a snapshot, of weight 1 where it has none, as if it had been published
-// then, and returns its timing.
+// put counts a snapshot as if it had been published at now, and returns its timing. A weight of 0 stands for 1.
 func put(table *Table, now int64, s Slot) timing {
 	if s.Weight == 0 {
 		s.Weight = 1

@@ -130,8 +130,8 @@ func TestClassic_MaximumBoundsInOnePage(t *testing.T) {
 	}
 }
 
-// TestClassic_AnyGrid reads stores of grids with other bounds: of a grid that has more than
-// the wanted bounds all is exact, and in one that lacks them a bound is off by a bin at most.
+// TestClassic_AnyGrid reads stores of grids with other bounds. If the grid has all bounds of the histogram, the histogram
+// is exact; otherwise, the error of a bound is at most one bin.
 func TestClassic_AnyGrid(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 8))
 	more := slices.Sorted(slices.Values(append([]float64{.003, .0061, .7, 3, 30}, connectorBounds...)))

@@ -204,8 +204,8 @@ func TestHistogram_LargestCounts(t *testing.T) {
 	}
 }
 
-// TestBuckets_AddUp: histograms of some spans each add up to that of all spans, whatever
-// their scales are and in whatever order they come.
+// TestBuckets_AddUp: the sum of histograms of parts of the spans equals the histogram of all spans, for any scales and in
+// any order.
 func TestBuckets_AddUp(t *testing.T) {
 	var part, complete Histogram
 	lowered := 0

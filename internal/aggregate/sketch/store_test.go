@@ -10,7 +10,7 @@ import (
 	"github.com/DataDog/sketches-go/ddsketch"
 )
 
-// newLibrarySketch is the one that the agent's code makes for each aggregate.
+// newLibrarySketch returns a sketch of the library, configured as in the agent.
 func newLibrarySketch() *ddsketch.DDSketch {
 	s, err := ddsketch.LogCollapsingLowestDenseDDSketch(RelativeAccuracy, maxBins)
 	if err != nil {
