@@ -27,7 +27,7 @@ func filledBuffer(t *testing.T) *buffer {
 	return p.takeSubmitted(nil)[0]
 }
 
-// replay returns what a daemon counts of bytes that can end anywhere.
+// replay returns the spans that a daemon counts in bytes that can end anywhere.
 func replay(t *testing.T, into *fakeDaemon, bytes []byte) {
 	c := &fakeConn{keys: map[uint32][]byte{}}
 	for len(bytes) >= wire.HeaderLen {

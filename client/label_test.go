@@ -143,9 +143,8 @@ func TestLabels_EachChangesTheKey(t *testing.T) {
 	}
 }
 
-// A shard that finds keys by their labels and one that does not encode the same messages. The labels are
-// the same strings, copies of them, in reused lists, truncated, and more keys and tags than a table can
-// contain.
+// A shard that finds keys by their labels sends the same messages as one that does not. The labels are equal strings,
+// copies of them, in reused lists, truncated, and with more keys and tags than a table can contain.
 func TestLabelTable_SameMessagesWithout(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(12, 13))
 	for round := range 12 {

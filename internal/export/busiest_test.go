@@ -157,7 +157,7 @@ func TestBusiest_LabelsAreBounded(t *testing.T) {
 	}
 }
 
-// BenchmarkBusiest is what a flush of 2048 aggregates pays for being looked at.
+// BenchmarkBusiest measures the time that a flush of 2048 aggregates needs to find the busiest ones.
 func BenchmarkBusiest(b *testing.B) {
 	random := rand.New(rand.NewPCG(7, 8))
 	var c testcycle.Cycle

@@ -53,8 +53,8 @@ func TestOrigins_OverLimitShareOne(t *testing.T) {
 	}
 }
 
-// TestOrigins_HalfPerProcess checks that one process gets at most half of the origins,
-// so that other processes get theirs. Further origins share one.
+// TestOrigins_HalfPerProcess checks that one process gets at most half of the origins, so that other processes can
+// have origins. The other origins of the process share one.
 func TestOrigins_HalfPerProcess(t *testing.T) {
 	h := newHarness(t, func(_ *configs, a *aggregate.Config) { a.MaxOrigins = 6 })
 	var process atomic.Int32

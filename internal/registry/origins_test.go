@@ -63,8 +63,8 @@ func TestOrigins_ShortLivedPodsEvictNone(t *testing.T) {
 	}
 }
 
-// TestOrigins_LastingPodsKeepTheirs checks that lasting pods keep their origins when pods of two
-// intervals come first, and that a new service gets one.
+// TestOrigins_LastingPodsKeepTheirs checks that lasting pods keep their origins even if pods that exist for two
+// intervals come first, and that a new service gets an origin.
 func TestOrigins_LastingPodsKeepTheirs(t *testing.T) {
 	config := testConfig()
 	config.MaxOrigins = 64

@@ -174,8 +174,8 @@ func names(family string, n int) (names []string) {
 	return names
 }
 
-// namesBelow returns so many names that they, and the masks that recur, are fewer than that.
-// Masks are values too: those of the names, while they have no rows, and those of the flood.
+// namesBelow returns a number of names so that the names and the recurring masks together are fewer than the given
+// limit. Masks are values, too: those of names without rows, and those of the flood.
 func namesBelow(below int, family string, flood func(*rand.Rand, int) []string) []string {
 	rnd, masks, first := rand.New(rand.NewPCG(3, 4)), map[string]bool{}, map[string]bool{}
 	for _, value := range flood(rnd, below) {
@@ -285,9 +285,8 @@ func TestRecurringValues_InTheFirstInterval(t *testing.T) {
 	}
 }
 
-// TestSimulation_IdentifiersByZipfsLaw: identifiers of which few come often and many seldom share
-// a budget with routes. No span is counted without a name, because there is a mask for each
-// identifier that finds no row, and the routes have theirs.
+// TestSimulation_IdentifiersByZipfsLaw: a few frequent and many rare identifiers share a budget with routes. Each span
+// is counted with a name: a route has its own row, and an identifier without a row has a mask.
 func TestSimulation_IdentifiersByZipfsLaw(t *testing.T) {
 	for _, exponent := range []float64{0.7, 0.9, 1.1, 1.5} {
 		for _, begin := range []int{0, 3} {

@@ -43,7 +43,8 @@ func (h *sharesHarness) origin(name string) sender {
 	return sender{r, id}
 }
 
-// named is how many of so many keys have their names when each of them comes so often.
+// named returns how many of the given number of keys have their own names, if each key occurs the given number of
+// times.
 func (h *sharesHarness) named(p sender, prefix string, keys, times int) (named int) {
 	for time := range times {
 		for i := range keys {

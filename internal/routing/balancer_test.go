@@ -59,8 +59,8 @@ func TestBalancer_IgnoresNoise(t *testing.T) {
 	})
 }
 
-// TestBalancer_SplitsAndMerges: a partition that takes most of the load is split, and goes back to one owner
-// when it has cooled.
+// TestBalancer_SplitsAndMerges: a partition with most of the load is split, and is returned to one owner when its load
+// has decreased.
 func TestBalancer_SplitsAndMerges(t *testing.T) {
 	b := newTestBalancer(4, 64)
 	cold := slices.Repeat([]uint64{1000}, 64)

@@ -229,7 +229,7 @@ func TestPlan_IsNearOptimum(t *testing.T) {
 	}
 }
 
-// TestPlan_MergesCooledPartition: a split partition that has cooled goes back to one owner.
+// TestPlan_MergesCooledPartition: a split partition is returned to one owner when its load has decreased.
 func TestPlan_MergesCooledPartition(t *testing.T) {
 	loads := slices.Repeat([]uint64{10_000}, 16)
 	loads[3] = 500_000
@@ -310,8 +310,8 @@ func TestCapacity_MatchesPartitions(t *testing.T) {
 	}
 }
 
-// TestSplit_NoWiderThanNeeded: a hot partition goes to as many drainers as bring
-// each one's part of it below a fair share, and not to all.
+// TestSplit_NoWiderThanNeeded: a hot partition is shared by the smallest number of drainers for which the part of each
+// is below a fair share, and not by all drainers.
 func TestSplit_NoWiderThanNeeded(t *testing.T) {
 	const drainers = 8
 	for hot := 2; hot < drainers; hot++ {

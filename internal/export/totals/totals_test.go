@@ -311,8 +311,8 @@ func TestTotals_SeriesEndsAtIdleLimit(t *testing.T) {
 	}
 }
 
-// A series with spans that no reader has got ends neither because it is idle nor to make room: new
-// series overflow instead, so that no span is lost.
+// A series with spans that no reader has received is neither ended because it is idle nor evicted: new series overflow
+// instead, so that no span is lost.
 func TestTotals_UndeliveredSeriesStay(t *testing.T) {
 	totals := New(Limits{
 		Series: 2, Bytes: 100, Idle: time.Hour, Buckets: 160, Resources: 1, ResourceBytes: 100,

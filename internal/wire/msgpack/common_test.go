@@ -9,8 +9,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire/msgpack"
 )
 
-// A value that one of the functions reads is the same as the one that a Reader reads, at any position, or
-// missing.
+// TestCommonForms_MatchReader reads random values and parts of them. If one of the functions reads a value, Reader
+// must read the same value, up to the same position.
 func TestCommonForms_MatchReader(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(6, 7))
 	met := [4]int{}
