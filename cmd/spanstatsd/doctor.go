@@ -50,7 +50,7 @@ The exit status is 1 if something is wrong, and 3 if no daemon responds.`,
 				writeFindings(cmd.OutOrStdout(), findings)
 			}
 			if n := findings.Wrong(); err == nil && n > 0 {
-				err = fmt.Errorf("check daemon: %d of %d findings are problems; apply the fix of each", n, len(findings))
+				err = fmt.Errorf("check daemon: %d of %d checks found something wrong; apply the fix of each", n, len(findings))
 			}
 			return err
 		},

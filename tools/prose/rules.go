@@ -34,6 +34,7 @@ var rules = []rule{
 	{"unavailable, unreachable", words(`(that|which) (is|are|was|were) (away|dead|known|old)`)},
 	{"in flight, in progress", words(`under way`)},
 	{"timeout, without a hyphen", words(`time-outs?`)},
+	{"US spelling", words(`(normal|recogn|organ|initial|serial)is(e[ds]?|ing|ation)|(un)?label(led|ling|lers?)|licences?|(neighb|behavi|hon|col)ours?(ed)?|signalled`)},
 	{"so that X closes it, not has X close it", words(`(has|having) (it|them|the [a-z]+|an? [a-z]+) (close|read|look|answer|release|remove|publish|find|make|send|end)`)},
 }
 
