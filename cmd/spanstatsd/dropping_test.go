@@ -15,8 +15,8 @@ func TestDropUnsampled_Values(t *testing.T) {
 		args, variables []string
 		value, means    string
 	}{
-		{nil, nil, "auto", "on where the agent says client_drop_p0s"},
-		{[]string{"--drop-unsampled=auto"}, nil, "auto", "on where the agent says client_drop_p0s"},
+		{nil, nil, "auto", "on if the agent has client_drop_p0s"},
+		{[]string{"--drop-unsampled=auto"}, nil, "auto", "on if the agent has client_drop_p0s"},
 		{[]string{"--drop-unsampled"}, nil, "on", ""},
 		{[]string{"--drop-unsampled=on"}, nil, "on", ""},
 		{[]string{"--drop-unsampled=true"}, nil, "on", ""},
@@ -28,7 +28,7 @@ func TestDropUnsampled_Values(t *testing.T) {
 			[]string{"--drop-unsampled=auto"},
 			[]string{"SPANSTATSD_DROP_UNSAMPLED=off"},
 			"auto",
-			"on where the agent says client_drop_p0s",
+			"on if the agent has client_drop_p0s",
 		},
 	} {
 		cmd := program(t, append([]string{"config", "--json"}, c.args...)...)

@@ -26,10 +26,10 @@ func newPlanCommand(variables map[string]string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan",
 		Short: "Propose flags for labels that exceed their budgets",
-		Long: `Read the status of a running daemon and print how many values its labels had, and
-flags of run with which the labels keep all of these values. A label that needs
-more than the maximum is better dropped. The numbers are those of the last interval
-in which a label exceeded its budget. The daemon is selected as for status.
+		Long: `Read the status of a running daemon, and print the number of values of each label, and
+the flags of run that keep all of these values. If a label needs more than the maximum
+budget, it is better to drop the label. The numbers are those of the last interval in
+which a label exceeded its budget. The daemon is selected as for status.
 
 The exit status is 1 if the flags need more memory than the limit allows, and 3 if
 no daemon responds.`,
@@ -60,12 +60,12 @@ func newPlanFileCommand(variables map[string]string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "file FILE",
 		Short: "Propose flags for the spans of a recorded OTLP file",
-		Long: `Read a file with an OTLP trace request in JSON on each line, and print how many
-values the labels of its spans have, and flags of run with which the labels keep all
-of these values. No daemon is needed. Give the flags that run will have: dimensions,
-names, --ignore and limits count as in run, and the memory limit is that of this
-machine. The Collector's file exporter writes such files. The numbers are the highest
-of any --flush-interval of the recording.
+		Long: `Read a file with one OTLP trace request in JSON per line, as the Collector's file
+exporter writes it. Print the number of values of each label of the spans, and the
+flags of run that keep all of these values. No daemon is needed. Use the flags that
+the daemon will have, because dimensions, names, --ignore and limits affect the
+numbers; the memory limit is that of this machine. The recording is divided into
+intervals of --flush-interval, and each number is the highest of any interval.
 
 The exit status is 1 if the flags need more memory than the limit allows.`,
 		Args: cobra.ExactArgs(1),

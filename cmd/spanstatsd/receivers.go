@@ -135,7 +135,7 @@ func (o *receiverOptions) complete(c *daemon.Config, s *settings) error {
 	c.OTLP.Labels.KeepNames = o.spanNames == namesAsSent
 	c.Zipkin.Labels.KeepNames = c.OTLP.Labels.KeepNames
 	if c.APM.DropUnsampled == datadog.DropAuto {
-		s.setting("drop-unsampled").Effective = "on where the agent says client_drop_p0s"
+		s.setting("drop-unsampled").Effective = "on if the agent has client_drop_p0s"
 	}
 	return errors.Join(
 		o.completeUIDs(c), o.completeTags(c, s), o.completeOTLP(&c.OTLP), o.completeZipkin(&c.Zipkin),

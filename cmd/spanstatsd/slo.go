@@ -96,8 +96,8 @@ func newSLORulesCommand() *cobra.Command {
 		Short: "Print rules for Prometheus about service level objectives",
 		Long: `Print a rule file for Prometheus: for each objective, recording rules with the ratio
 of bad spans over several periods, the objective and the remaining error budget; and
-alerts that compare two periods each, as in the Site Reliability Workbook. Give the
-objectives with the same flags as for run. No daemon is needed.`,
+alerts that compare two periods each, as in the Site Reliability Workbook. The
+flags for objectives are those of run. No daemon is needed.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			objectives, err := o.read()
