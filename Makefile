@@ -74,7 +74,7 @@ dist-check: ## build a release twice in two folders, compare the bytes, and veri
 
 TO ?= agent
 
-demo: ## show the spans of a small web shop on their way to a mock agent, or with TO=prometheus to a scraper, for 25 seconds
+demo: ## show how the spans of a small web shop are counted and reach a mock agent, or with TO=prometheus a scraper, for 25 seconds
 	cd lab && $(GO) run ./cmd/spanstatsd-lab demo --destination '$(TO)' --for 25s
 
 # Modules tested by make test: the daemon's, the span processor's, the lab's, and the tests of the complete daemon.
@@ -152,7 +152,7 @@ kubernetes-programs:
 test-kubernetes: kubernetes-programs ## test the admission policy that injects the daemon, the manifests and the chart with a real API server, built into bin/kubernetes, and some seventy kinds of pods (1 minute; the first time ten more)
 	cd test/kubernetes && $(GO) test -count=1 -timeout 20m -v ./...
 
-test-scrape: scrape-programs ## run the tests of test-fleet in which a real Prometheus scrapes daemons, without the collectors; DASHBOARDS=directory also runs the queries of the dashboards in it (3 minutes; the first time five more)
+test-scrape: scrape-programs ## test daemons that a real Prometheus scrapes, a part of test-fleet without collectors; DASHBOARDS=directory also runs the queries of the dashboards in it (3 minutes; the first time five more)
 	cd test/fleet && FLEET_DIR=$(CURDIR)/bin/fleet DASHBOARDS=$(abspath $(DASHBOARDS)) $(GO) test -count=1 -timeout 20m -v -run '^TestScraped' .
 
 # Without the race detector, because the tests contain no concurrency, and it would compile
@@ -259,17 +259,17 @@ bench-apm: ## compare counting the spans of a tracer's request with the agent's 
 bench-traces: build ## send recorded trace requests through a complete daemon: forwarded, counted and forwarded, and through a bare relay
 	bin/spanstatsd-lab bench traces
 
-bench-traces-slow: ## the same requests at 1,000 spans per second, a typical rate of a pod, compared with the agent's own code (2 minutes)
+bench-traces-slow: ## send recorded trace requests at 1,000 spans per second, a typical rate of a pod, and compare the cost with the agent's own code (2 minutes)
 	cd test/agent && $(GO) test -run '^$$' -bench Slow -benchtime 1x ./traces
 
 bench-otlp: build ## compare counting the requests of OpenTelemetry SDKs with spanmetrics, and forwarding them with a bare relay (4 minutes)
 	cd lab/peers && $(GO) run ./otlp
 
-record-otlp: ## record those requests again from published SDKs; installs them into bin/
+record-otlp: ## record the OTLP requests of the benchmarks again from published SDKs; installs the SDKs into bin/
 	sh test/otel/languages.sh $(CURDIR)/bin/otel
 	cd test/otel && $(GO) run ./record
 
-record-traces: ## record the trace requests again from published tracers; installs them into bin/
+record-traces: ## record the trace requests of the benchmarks again from published tracers; installs the tracers into bin/
 	sh test/agent/tracers/languages.sh $(CURDIR)/bin/tracers
 	bin/tracers/python/bin/pip install --quiet flask==3.1.3 requests==2.34.2
 	cd test/agent/tracers && $(GO) run ./record -python $(CURDIR)/bin/tracers/python/bin/python
@@ -296,29 +296,29 @@ pod-programs: build
 
 POD = bin/pod/pod -extension $(CURDIR)/clients/java/opentelemetry/target/spanstatsd.jar -only '$(filter-out bench-%,$(ONLY))' -ways '$(WAYS)' $(if $(QUICK),-quick) -turns $(or $(TURNS),1) $(if $(KEEP),-keep) $(if $(SHOW),-show)
 
-bench-pod: bench-pod-java bench-pod-others ## compare the cost of statistics for a complete pod in all configurations: both targets below (45 minutes)
+bench-pod: bench-pod-java bench-pod-others ## compare the cost of statistics for a complete pod in all configurations, in Java, Python and Go (45 minutes)
 
-bench-pod-java: pod-programs ## the Java part: nine configurations of two tracers; cells that match ONLY='64 MiB, stable', QUICK=1, TURNS=3 (35 minutes)
+bench-pod-java: pod-programs ## compare the cost of statistics for a pod in Java: nine configurations of two tracers; ONLY='64 MiB, stable' selects cells, QUICK=1, TURNS=3 (35 minutes)
 	@$(POD) -group java
 
-bench-pod-others: pod-programs ## the Python and Go part: five configurations (10 minutes)
+bench-pod-others: pod-programs ## compare the cost of statistics for a pod in Python and Go: five configurations (10 minutes)
 	@$(POD) -group others
 
 bench-java: build ## compare the cost of publishing a span in a Java process with OpenTelemetry's own histogram, with JMH; QUICK=1 (4 minutes)
 	@QUICK=$(QUICK) sh clients/java/bench/run.sh $(CURDIR)/bin/spanstatsd
 
-bench-clients: ## measure the CPU time of a span in the application: recorded, counted by the span processor, exported over OTLP, in turns (1 minute)
+bench-clients: ## measure the CPU time of a span in a Go application: recorded, counted by the span processor, or exported over OTLP, in turns (1 minute)
 	cd test/clients && $(GO) run ./cost
 
-bench-python-client: build ## measure the same for OpenTelemetry's Python SDK (2 minutes; installs dependencies into bin/)
+bench-python-client: build ## measure the CPU time of a span in a Python application: recorded, counted by the span processor, or exported (2 minutes; installs dependencies into bin/)
 	sh test/clients/python/install.sh $(CURDIR)/bin/python-client
 	bin/python-client/venv/bin/python test/clients/python/cost.py bin/spanstatsd
 
-bench-node-client: build ## measure the same for OpenTelemetry's JavaScript SDK (1 minute; installs dependencies into bin/)
+bench-node-client: build ## measure the CPU time of a span in a Node.js application: recorded, counted by the span processor, or exported (1 minute; installs dependencies into bin/)
 	sh test/clients/node/install.sh $(CURDIR)/bin/node-client
 	cd bin/node-client/applications && node cost.cjs $(CURDIR)/bin/spanstatsd
 
-bench-sketch: ## compare our sketches with the library's: bins of 100 million durations, memory, time; in both grids
+bench-sketch: ## compare the daemon's sketches with the library's: bins of 100 million durations, memory and time, in both grids
 	$(GO) test -v -run BinTable_ ./internal/aggregate/sketch -durations 100000000
 	$(GO) test -run '^$$' -bench SketchMemory -benchtime 1x ./internal/aggregate
 	$(GO) test -run '^$$' -bench 'SketchBin|SketchAdd|TableRow' -benchtime 2s ./internal/aggregate/sketch ./internal/aggregate
@@ -344,7 +344,7 @@ judge-programs:
 	CGO_ENABLED=0 $(GO) build -trimpath -pgo=$(PROFILE) -ldflags '$(LDFLAGS)' -o bin/judge/spanstatsd ./cmd/spanstatsd
 	cd lab/peers && $(GO) build -o $(CURDIR)/bin/judge/ ./judge ./judge/collector ./judge/agent
 
-judge: judge-programs ## send known spans through this daemon, an OpenTelemetry Collector and the Datadog trace agent under faults; the last line has the spans that each has lost, doubled, misnamed, or lost without a counter; TOOLS=Collector, SCENARIOS='kill|flood' (15 minutes, or QUICK=1 7 minutes)
+judge: judge-programs ## send known spans through this daemon, an OpenTelemetry Collector and the Datadog trace agent under faults; the last line has the numbers of lost, doubled, misnamed and unaccounted spans of each; TOOLS=Collector, SCENARIOS='kill|flood' (15 minutes, with QUICK=1 7 minutes)
 	@cd lab/peers && $(GO) test ./judge >&2
 	@bin/judge/judge -programs bin/judge $(if $(QUICK),-quick) -tools '$(TOOLS)' -scenarios '$(SCENARIOS)'
 

@@ -141,7 +141,7 @@ func (t *statusText) writeRequests() {
 	}
 	interval := busiest.End.Sub(busiest.Start)
 	rows := busiest.Rows[:min(len(busiest.Rows), shownBusiest)]
-	t.section("Requests", fmt.Sprintf("%s of %s label sets, the busiest, in the %s before %s", count(len(rows)),
+	t.section("Requests", fmt.Sprintf("%s of %s label sets, busiest first, in the %s before %s", count(len(rows)),
 		count(busiest.Aggregates), ago(interval), busiest.End.Local().Format(time.TimeOnly)))
 	first, end := usedBuckets(rows)
 	table := [][]string{{"RATE", "ERRORS", "P50", "P95", "P99", "LATENCY", "SERVICE", "OPERATION", "RESOURCE"}}
