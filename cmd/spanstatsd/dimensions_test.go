@@ -40,8 +40,8 @@ func TestReceivers_ReadAttributesOfMetrics(t *testing.T) {
 	}
 }
 
-// TestReceivers_MeasureDurations: receivers count durations of calls of models for --measure unless each destination has
-// the same metric in the dialect conventions.
+// TestReceivers_MeasureDurations: with --measure=gen_ai, receivers count the durations of model calls as values, unless
+// every destination has this metric already, because its dialect is conventions.
 func TestReceivers_MeasureDurations(t *testing.T) {
 	const common = "--measure=gen_ai --otlp-addr=127.0.0.1:4318 --prometheus "
 	const endpoint = "--otlp-metrics-endpoint=http://127.0.0.1:4319/v1/metrics "

@@ -49,7 +49,7 @@ func (o *objectiveTotals) stats(objectives *slo.List) (all []ObjectiveStats) {
 	return all
 }
 
-// ObjectiveStats is the number of spans that an objective has counted.
+// ObjectiveStats is the name of a service level objective, and the number of spans that it has counted.
 type ObjectiveStats struct {
 	Name string
 	slo.Count

@@ -73,7 +73,7 @@ func costOf(allocatedBytes int) int {
 	return allocatedBytes + listBytes + slotBytes
 }
 
-// keySlot is a slot of the hash table.
+// keySlot is a slot of the hash table of known keys. It refers to a key, or is empty.
 type keySlot struct {
 	upperHash    uint32 // upper half of the hash, so that most misses compare no keys
 	indexPlusOne uint32 // index of the key in keyTable.known, plus one; 0 if the slot is empty

@@ -56,7 +56,7 @@ type comparison struct {
 
 func (c comparison) addedCPU() float64 { return c.counted.CPU - c.proxied.CPU }
 
-// compare returns the complete rounds.
+// compare returns the costs of all loads for each round in which every load had its turn.
 func (t *tracesRun) compare() (rounds []comparison) {
 	for i, last := range t.loads[counted].turns {
 		rounds = append(rounds, comparison{

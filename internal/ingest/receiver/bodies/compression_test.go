@@ -18,8 +18,8 @@ const maxBody = 1 << 20
 
 var all = []bodies.Compression{bodies.Gzip, bodies.Zstd, bodies.Snappy, bodies.SnappyFramed}
 
-// pack compresses like SDKs and Collectors. A zstd message has its length in the header only if it is written at
-// once.
+// pack compresses a message like SDKs and Collectors. If isAtOnce is set, zstd compresses the message in one call, and
+// its header contains the decompressed length.
 func pack(t testing.TB, with bodies.Compression, message []byte, isAtOnce bool) []byte {
 	t.Helper()
 	var b bytes.Buffer
