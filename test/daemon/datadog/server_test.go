@@ -576,11 +576,11 @@ func TestTrace_UnsampledNotForwarded(t *testing.T) {
 			agent := startAgent(t)
 			agent.info = test.info
 			p := start(t, agent, func(c *daemon.Config) { c.APM.DropUnsampled = test.drop })
-			body := traces(0, 0, -1, 2) // the second has an error
 			var last request
 			sent := 0
 			for range 30_000 { // until the daemon knows the agent's features
-				p.send("/v0.4/traces", bytes.Clone(body), "X-Datadog-Trace-Count", "4",
+				body := traces(0, 0, -1, 2) // the second has an error; new times, so that no request is taken for a retry
+				p.send("/v0.4/traces", body, "X-Datadog-Trace-Count", "4",
 					"Datadog-Client-Dropped-P0-Traces", "1", "Datadog-Client-Dropped-P0-Spans", "1")
 				sent++
 				got := agent.of("/v0.4/traces")
