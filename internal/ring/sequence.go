@@ -161,10 +161,11 @@ func wordOf(position, n uint64, isSkipped bool, shift uint) word {
 	return w
 }
 
-const (
-	skipFlag word = 1 // bit of a word that is set if the run is skipped
-	flagBits      = 1 // number of bits for skipFlag, the lowest ones of a word
-)
+// skipFlag is the bit of a word that is set if the run is skipped.
+const skipFlag word = 1
+
+// flagBits is the number of bits for skipFlag, the lowest ones of a word.
+const flagBits = 1
 
 // publishes reports whether w was written for slots at the given position, and not at an earlier
 // position with the same index. It ignores the highest bit of the position, for which a word has no

@@ -17,7 +17,6 @@ const (
 
 	fieldResource     = 1 // of ResourceMetrics
 	fieldScopeMetrics = 2
-	fieldSchemaURL    = 3
 
 	fieldResourceAttributes = 1 // of Resource
 
