@@ -100,9 +100,14 @@ func TestConnections_BusyAreNotEvicted(t *testing.T) {
 	openConnections(t, s, "GET")
 	get(t, s, "/livez", nil)
 	close(end)
-	text, err := io.ReadAll(slow)
-	if refused := "\nspanstatsd_http_evicted_connections_total "; err != nil ||
-		!strings.Contains(string(text), refused) || strings.Contains(string(text), refused+"0\n") {
+	response, err := http.ReadResponse(bufio.NewReader(slow), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if evicted := "\nspanstatsd_http_evicted_connections_total "; err != nil ||
+		!strings.Contains(string(text), evicted) || strings.Contains(string(text), evicted+"0\n") {
 		t.Errorf("%v: %.300s", err, text)
 	}
 }
