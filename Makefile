@@ -344,7 +344,7 @@ judge-programs:
 	CGO_ENABLED=0 $(GO) build -trimpath -pgo=$(PROFILE) -ldflags '$(LDFLAGS)' -o bin/judge/spanstatsd ./cmd/spanstatsd
 	cd lab/peers && $(GO) build -o $(CURDIR)/bin/judge/ ./judge ./judge/collector ./judge/agent
 
-judge: judge-programs ## send known spans through this daemon, an OpenTelemetry Collector and the Datadog trace agent under faults; the last line has the numbers of lost, doubled, misnamed and unaccounted spans of each; TOOLS=Collector, SCENARIOS='kill|flood' (15 minutes, with QUICK=1 7 minutes)
+judge: judge-programs ## send known spans through this daemon, an OpenTelemetry Collector and the Datadog trace agent under faults; the last line has the numbers of lost, doubled, misnamed and unaccounted spans of each; TOOLS=Collector, SCENARIOS='kill|flood' (15 minutes, with QUICK=1 5 minutes without builds)
 	@cd lab/peers && $(GO) test ./judge >&2
 	@bin/judge/judge -programs bin/judge $(if $(QUICK),-quick) -tools '$(TOOLS)' -scenarios '$(SCENARIOS)'
 
